@@ -1,0 +1,141 @@
+//! Who acts, and what they may do.
+
+text_enum! {
+    /// A person's role. Each holds the rights of those before it.
+    pub enum Role {
+        /// Looks.
+        Viewer = "viewer",
+        /// Also replays and resolves.
+        Operator = "operator",
+        /// Also overrides.
+        Approver = "approver",
+        /// Also manages people and tokens.
+        Admin = "admin",
+    }
+}
+
+text_enum! {
+    /// What an API token may be used for.
+    pub enum Scope {
+        /// Submit operations and read their own answers.
+        Submit = "submit",
+        /// Read everything but people.
+        Read = "read",
+        /// Read, replay, resolve and override.
+        Operate = "operate",
+    }
+}
+
+text_enum! {
+    /// One thing that somebody may do.
+    pub enum Right {
+        /// See operations and dead letters.
+        View = "view",
+        /// See payloads, requests and answers unmasked.
+        ViewPayload = "view_payload",
+        /// Hand in operations.
+        Submit = "submit",
+        /// Have a dead letter tried again through all checks.
+        Replay = "replay",
+        /// Close a dead letter.
+        Resolve = "resolve",
+        /// Waive a named check.
+        Override = "override",
+        /// See who did what.
+        Audit = "audit",
+        /// Add people and change what they may do.
+        ManagePeople = "manage_people",
+        /// Make and revoke API tokens.
+        ManageTokens = "manage_tokens",
+    }
+}
+
+impl Role {
+    /// Whether the role holds a right.
+    pub fn may(self, right: Right) -> bool {
+        self >= Self::least(right)
+    }
+
+    /// The least role that holds a right: what a refused person is told to ask for.
+    pub fn least(right: Right) -> Self {
+        match right {
+            Right::View | Right::Audit => Self::Viewer,
+            Right::Replay | Right::Resolve | Right::ViewPayload => Self::Operator,
+            Right::Override => Self::Approver,
+            Right::Submit | Right::ManagePeople | Right::ManageTokens => Self::Admin,
+        }
+    }
+}
+
+impl Scope {
+    /// Whether the scope holds a right.
+    pub fn may(self, right: Right) -> bool {
+        match right {
+            Right::Submit => self == Self::Submit,
+            Right::View | Right::ViewPayload | Right::Audit => self != Self::Submit,
+            Right::Replay | Right::Resolve | Right::Override => self == Self::Operate,
+            Right::ManagePeople | Right::ManageTokens => false,
+        }
+    }
+}
+
+/// Whoever acts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// A signed-in person.
+    Person {
+        /// Their sign-in name.
+        name: String,
+        /// Their role at this moment.
+        role: Role,
+    },
+    /// A holder of an API token.
+    Token {
+        /// The token's name.
+        name: String,
+        /// What it is for.
+        scope: Scope,
+    },
+    /// Somebody at the command line, who can read the database anyway.
+    Cli {
+        /// The operating system's name for them.
+        user: String,
+    },
+}
+
+impl Actor {
+    /// Whether they may.
+    pub fn may(&self, right: Right) -> bool {
+        match self {
+            Self::Person { role, .. } => role.may(right),
+            Self::Token { scope, .. } => scope.may(right),
+            Self::Cli { .. } => true,
+        }
+    }
+
+    /// What a refused actor would need, in words.
+    pub fn needs(&self, right: Right) -> String {
+        match self {
+            Self::Person { role, .. } => {
+                format!(
+                    "the right \u{201c}{right}\u{201d}, which the role {} has; yours is {role}",
+                    Role::least(right)
+                )
+            }
+            Self::Token { scope, .. } => {
+                format!("the right \u{201c}{right}\u{201d}; this token's scope is {scope}")
+            }
+            Self::Cli { .. } => format!("the right \u{201c}{right}\u{201d}"),
+        }
+    }
+}
+
+impl std::fmt::Display for Actor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Person { name, .. } => f.write_str(name),
+            Self::Token { name, .. } => write!(f, "token:{name}"),
+            Self::Cli { user } => write!(f, "cli:{user}"),
+        }
+    }
+}

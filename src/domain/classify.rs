@@ -1,0 +1,322 @@
+//! What an answer, or the lack of one, means: one total function over everything that can happen
+//! to a request.
+//!
+//! The rows are numbered as in the table of outcomes that users are shown; the tests walk them all.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::attempt::Outcome;
+use super::contract::{BodyMatch, BodyTest, Contract, Rule, RuleOutcome};
+use super::retry::retry_after;
+use super::time::Timestamp;
+
+text_enum! {
+    /// What was noticed, in the words that the catalogue explains to people.
+    pub enum Symptom {
+        /// Row 1: the request could not be built.
+        NotBuilt = "not_built",
+        /// Row 2: our guard refused the address.
+        AddressRefused = "address_refused",
+        /// Row 3: held back by a limit of ours.
+        HeldBack = "held_back",
+        /// Row 4: the worker was lost before it sent.
+        LostBeforeSending = "lost_before_sending",
+        /// Row 5: the name could not be resolved.
+        Dns = "dns",
+        /// Row 6: refused, unreachable or no connection in time.
+        Connect = "connect",
+        /// Row 7: the TLS handshake was cut, stalled or timed out.
+        TlsCut = "tls_cut",
+        /// Row 8: we refused their certificate or protocol.
+        TlsRefused = "tls_refused",
+        /// Row 9: our proxy refused the tunnel.
+        ProxyRefused = "proxy_refused",
+        /// Row 9: our proxy wants credentials.
+        ProxyCredential = "proxy_credential",
+        /// Row 10: nothing was written.
+        NeverWritten = "never_written",
+        /// Row 11: HTTP/2 refused the stream unread.
+        StreamRefused = "stream_refused",
+        /// Row 12: closed or reset without a status line.
+        Closed = "closed",
+        /// Row 13: no answer in time.
+        TimedOut = "timed_out",
+        /// Row 14: an answer that is no HTTP.
+        Unparseable = "unparseable",
+        /// Row 15: the HTTP/2 stream was reset.
+        StreamReset = "stream_reset",
+        /// Row 16: a TLS alert after the handshake.
+        TlsAlert = "tls_alert",
+        /// Row 17: the worker was lost after it began to send.
+        LostAfterSending = "lost_after_sending",
+        /// Row 18: the answer came and could not be stored.
+        AnswerNotSaved = "answer_not_saved",
+        /// Rows 21 and 23: done.
+        Done = "done",
+        /// Row 22: taken for processing.
+        Accepted = "accepted",
+        /// Row 19: done, its result lost on the way.
+        ResultLost = "result_lost",
+        /// Row 20: a refusal or a fault whose body, which decides, was lost.
+        VerdictLost = "verdict_lost",
+        /// Row 24: a redirect.
+        Redirect = "redirect",
+        /// Rows 25, 38 and by rule: refused as it stands.
+        Rejected = "rejected",
+        /// Row 26: our credential is not accepted.
+        Credential = "credential",
+        /// Row 27: a business refusal.
+        Business = "business",
+        /// Row 28: not permitted.
+        Forbidden = "forbidden",
+        /// Row 29: not found.
+        NotFound = "not_found",
+        /// Rows 30, 40, 43, 46, 48 and other 5xx: an error over there.
+        ServerError = "server_error",
+        /// Row 31: this key is being worked on.
+        InFlight = "in_flight",
+        /// Row 33: this key was used with other data.
+        KeyConflict = "key_conflict",
+        /// Row 34: a conflict that may be our own earlier effect.
+        Conflict = "conflict",
+        /// Row 35: gone for good.
+        Gone = "gone",
+        /// Row 36: too large.
+        TooLarge = "too_large",
+        /// Rows 37, 41 and by rule: declined before processing.
+        NotProcessed = "not_processed",
+        /// Row 39: locked.
+        Locked = "locked",
+        /// Rows 28, 36 and 42: too much at once.
+        Throttled = "throttled",
+        /// Row 44: not supported there.
+        Unsupported = "unsupported",
+        /// Rows 45 and 47: a gateway between us had no good answer.
+        Gateway = "gateway",
+    }
+}
+
+/// What happened to one request.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// No status line was read; the symptom is one of rows 1 to 18, the text is for people.
+    NoAnswer(Symptom, String),
+    /// A status line was read.
+    Answered(Answer),
+}
+
+/// An HTTP answer as read.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// 100 to 999.
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// As far as it was read.
+    pub body: Bytes,
+    /// Its end was read within the cap.
+    pub complete: bool,
+}
+
+impl Answer {
+    /// A header's first value.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON, when it arrived whole and is.
+    pub fn json(&self) -> Option<Value> {
+        if self.complete { serde_json::from_slice(&self.body).ok() } else { None }
+    }
+}
+
+/// What follows from an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The step is done.
+    Complete,
+    /// Again, with backoff; uses up an attempt.
+    Retry,
+    /// Again, as late as the policy allows; uses up an attempt.
+    RetrySlow,
+    /// Again, when told; uses up age only.
+    Wait,
+    /// It may have happened: what the contract class allows.
+    FindOut,
+    /// No repeat can help: a person.
+    DeadLetter,
+}
+
+/// An event's meaning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classified {
+    /// What is known now.
+    pub outcome: Outcome,
+    /// What was noticed.
+    pub symptom: Symptom,
+    /// What follows.
+    pub action: Action,
+    /// Nothing else should be sent there until a person has looked.
+    pub pause: bool,
+    /// The destination's own word on how long to wait.
+    pub wait: Option<Duration>,
+    /// The id over there, where a rule says where it stands.
+    pub reference: Option<String>,
+}
+
+/// The table. Total: every event has exactly one meaning.
+pub fn classify(contract: &Contract, event: &Event, now: Timestamp) -> Classified {
+    match event {
+        Event::NoAnswer(symptom, _) => unanswered(*symptom),
+        Event::Answered(answer) => answered(contract, answer, now),
+    }
+}
+
+impl Classified {
+    const fn new(outcome: Outcome, symptom: Symptom, action: Action) -> Self {
+        Self { outcome, symptom, action, pause: false, wait: None, reference: None }
+    }
+
+    fn pausing(mut self) -> Self {
+        self.pause = true;
+        self
+    }
+
+    fn after(mut self, wait: Option<Duration>) -> Self {
+        self.wait = wait;
+        self
+    }
+}
+
+fn unanswered(symptom: Symptom) -> Classified {
+    use Symptom as S;
+    let not_sent = |action| Classified::new(Outcome::NotSent, symptom, action);
+    match symptom {
+        S::NotBuilt => not_sent(Action::DeadLetter),
+        S::AddressRefused | S::ProxyCredential => not_sent(Action::DeadLetter).pausing(),
+        S::HeldBack => not_sent(Action::Wait),
+        S::LostBeforeSending
+        | S::Dns
+        | S::Connect
+        | S::TlsCut
+        | S::ProxyRefused
+        | S::NeverWritten
+        | S::StreamRefused => not_sent(Action::Retry),
+        S::TlsRefused => not_sent(Action::RetrySlow).pausing(),
+        S::TlsAlert => Classified::new(Outcome::Uncertain, symptom, Action::FindOut).pausing(),
+        // Rows 12 to 18, and whatever else ended without a status line: it may have happened.
+        _ => Classified::new(Outcome::Uncertain, symptom, Action::FindOut),
+    }
+}
+
+fn answered(contract: &Contract, answer: &Answer, now: Timestamp) -> Classified {
+    let wait = wait_told(answer, now);
+    let body = answer.json();
+    for rule in contract.rules.iter().filter(|rule| covers(rule, answer.status)) {
+        match &rule.body {
+            None => return by_rule(rule, body.as_ref(), wait),
+            // The body decides and did not arrive whole: it could have said anything.
+            Some(_) if !answer.complete => {
+                return Classified::new(Outcome::Uncertain, Symptom::VerdictLost, Action::FindOut)
+                    .after(wait);
+            }
+            Some(condition) if body.as_ref().is_some_and(|body| holds(condition, body)) => {
+                return by_rule(rule, body.as_ref(), wait);
+            }
+            Some(_) => {}
+        }
+    }
+    by_status(answer, wait)
+}
+
+fn covers(rule: &Rule, status: u16) -> bool {
+    rule.status.is_none_or(|matcher| matcher.covers(status))
+}
+
+fn holds(condition: &BodyMatch, body: &Value) -> bool {
+    let Some(found) = body.pointer(&condition.pointer) else { return false };
+    match &condition.test {
+        BodyTest::Equals(wanted) => found == wanted,
+        BodyTest::Matches(pattern) => match found {
+            Value::String(text) => pattern.is_match(text),
+            other => pattern.is_match(&other.to_string()),
+        },
+    }
+}
+
+fn by_rule(rule: &Rule, body: Option<&Value>, wait: Option<Duration>) -> Classified {
+    use RuleOutcome as R;
+    use Symptom as S;
+    let (outcome, symptom, action) = match rule.outcome {
+        R::Done => (Outcome::Done, S::Done, Action::Complete),
+        R::Accepted => (Outcome::Done, S::Accepted, Action::Complete),
+        R::NotProcessed => (Outcome::NotSent, S::NotProcessed, Action::Retry),
+        R::Throttled => (Outcome::Throttled, S::Throttled, Action::Wait),
+        R::Rejected => (Outcome::Rejected, S::Rejected, Action::DeadLetter),
+        R::Uncertain => (Outcome::Uncertain, S::ServerError, Action::FindOut),
+        R::InFlight => (Outcome::Uncertain, S::InFlight, Action::Wait),
+        R::KeyConflict => (Outcome::KeyConflict, S::KeyConflict, Action::DeadLetter),
+    };
+    let reference = rule.reference.as_ref().and_then(|pointer| body?.pointer(pointer)).and_then(text_of);
+    Classified { reference, ..Classified::new(outcome, symptom, action).after(wait) }
+}
+
+fn by_status(answer: &Answer, wait: Option<Duration>) -> Classified {
+    use Action as A;
+    use Outcome as O;
+    use Symptom as S;
+    let of = Classified::new;
+    match answer.status {
+        200..=299 if !answer.complete => of(O::Done, S::ResultLost, A::Complete),
+        202 => of(O::Done, S::Accepted, A::Complete),
+        200..=299 => of(O::Done, S::Done, A::Complete),
+        300..=399 => of(O::Rejected, S::Redirect, A::DeadLetter).pausing(),
+        401 => of(O::Rejected, S::Credential, A::DeadLetter).pausing(),
+        402 => of(O::Rejected, S::Business, A::DeadLetter),
+        403 if wait.is_some() || nothing_left(answer) => of(O::Throttled, S::Throttled, A::Wait).after(wait),
+        403 => of(O::Rejected, S::Forbidden, A::DeadLetter),
+        404 => of(O::Rejected, S::NotFound, A::DeadLetter),
+        409 => of(O::Uncertain, S::Conflict, A::FindOut).after(wait),
+        410 => of(O::Rejected, S::Gone, A::DeadLetter).pausing(),
+        413 if wait.is_some() => of(O::Throttled, S::Throttled, A::Wait).after(wait),
+        413 => of(O::Rejected, S::TooLarge, A::DeadLetter),
+        421 | 425 => of(O::NotSent, S::NotProcessed, A::Retry).after(wait),
+        423 => of(O::Rejected, S::Locked, A::Retry).after(wait),
+        429 => of(O::Throttled, S::Throttled, A::Wait).after(wait),
+        408 | 424 => of(O::Uncertain, S::ServerError, A::FindOut).after(wait),
+        400..=499 => of(O::Rejected, S::Rejected, A::DeadLetter),
+        501 | 505 | 511 => of(O::Rejected, S::Unsupported, A::DeadLetter).pausing(),
+        502 | 504 => of(O::Uncertain, S::Gateway, A::FindOut).after(wait),
+        500..=599 => of(O::Uncertain, S::ServerError, A::FindOut).after(wait),
+        // No status that HTTP defines.
+        _ => of(O::Uncertain, S::Unparseable, A::FindOut),
+    }
+}
+
+/// How long the destination asked us to stay away.
+fn wait_told(answer: &Answer, now: Timestamp) -> Option<Duration> {
+    answer.header("retry-after").and_then(|value| retry_after(value, now))
+}
+
+/// Its rate-limit words say that nothing is left.
+fn nothing_left(answer: &Answer) -> bool {
+    let spent = |name| answer.header(name).is_some_and(|value| value.trim() == "0");
+    spent("x-ratelimit-remaining")
+        || spent("ratelimit-remaining")
+        || answer.header("ratelimit").is_some_and(|value| value.split(';').any(|part| part.trim() == "r=0"))
+}
+
+/// A reference as text: strings as they are, numbers as they are written.
+pub fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
