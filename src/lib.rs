@@ -11,5 +11,9 @@
 //! ```
 //!
 //! * [`domain`]: values and decisions, without IO, clock or chance.
+//! * [`store`]: the database and every statement but the ledger's writes.
 
+#[macro_use]
 pub mod domain;
+#[macro_use]
+pub mod store;

@@ -74,6 +74,7 @@ pub mod classify;
 pub mod contract;
 pub mod dead_letter;
 pub mod decide;
+pub mod filter;
 pub mod key;
 pub mod operation;
 pub mod retry;

@@ -1,0 +1,48 @@
+//! A person's action and its answer: the same action id again returns the first answer.
+
+use super::{StoreError, Tx};
+use crate::domain::time::Timestamp;
+
+/// What was answered to an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// What was asked, of what.
+    pub subject: String,
+    /// The answer, as stored.
+    pub answer: String,
+}
+
+from_row!(Answered { subject, answer });
+
+/// Takes an action id for a subject; the earlier answer when it was taken before. A second caller
+/// waits here until the first one's transaction ends.
+pub async fn take(
+    tx: &mut Tx,
+    actor: &str,
+    action_id: &str,
+    subject: &str,
+    at: Timestamp,
+) -> Result<Option<Answered>, StoreError> {
+    const INSERT: &str = "INSERT INTO actions (actor, action_id, at, subject, answer) VALUES ($1, $2, $3, $4, '') \
+        ON CONFLICT (actor, action_id) DO NOTHING";
+    const SELECT: &str = "SELECT subject, answer FROM actions WHERE actor = $1 AND action_id = $2";
+    let taken = on!(&mut *tx, c => sqlx::query(INSERT)
+        .bind(actor)
+        .bind(action_id)
+        .bind(at)
+        .bind(subject)
+        .execute(c)
+        .await?
+        .rows_affected());
+    if taken == 1 {
+        return Ok(None);
+    }
+    Ok(on!(tx, c => sqlx::query_as(SELECT).bind(actor).bind(action_id).fetch_optional(c).await)?)
+}
+
+/// Stores the answer of an action that was taken in this transaction.
+pub async fn answer(tx: &mut Tx, actor: &str, action_id: &str, answer: &str) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE actions SET answer = $3 WHERE actor = $1 AND action_id = $2";
+    on!(tx, c => sqlx::query(SQL).bind(actor).bind(action_id).bind(answer).execute(c).await?.rows_affected());
+    Ok(())
+}

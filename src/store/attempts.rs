@@ -1,0 +1,81 @@
+//! Attempts, for reading. They are written by the gate's ledger and nowhere else.
+
+use uuid::Uuid;
+
+use super::{StoreError, Tx};
+use crate::domain::attempt::{Cause, Outcome};
+use crate::domain::classify::Symptom;
+use crate::domain::time::Timestamp;
+
+/// An attempt as stored.
+#[derive(Clone, Debug)]
+pub struct AttemptRow {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// The step's place.
+    pub position: i64,
+    /// Which deliberate effect it was for.
+    pub generation: i64,
+    /// From 1 in its step.
+    pub number: i64,
+    /// Why.
+    pub cause: Cause,
+    /// Who asked.
+    pub requested_by: String,
+    /// The process that made it.
+    pub node: String,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it was settled.
+    pub ended_at: Option<Timestamp>,
+    /// What is known after it.
+    pub outcome: Outcome,
+    /// What was noticed.
+    pub symptom: Option<Symptom>,
+    /// The answer's status.
+    pub status: Option<i64>,
+    /// What went wrong, for people.
+    pub error: Option<String>,
+    /// When the next try was due.
+    pub next_at: Option<Timestamp>,
+    /// The destination's own word on the wait, in microseconds.
+    pub retry_after: Option<i64>,
+    /// The id over there.
+    pub reference: Option<String>,
+    /// JSON array of pairs.
+    pub answer_headers: Option<String>,
+    /// As far as it is kept.
+    pub answer_body: Option<String>,
+    /// There was more.
+    pub answer_cut: bool,
+}
+
+from_row!(AttemptRow {
+    id,
+    position,
+    generation,
+    number,
+    cause,
+    requested_by,
+    node,
+    started_at,
+    ended_at,
+    outcome,
+    symptom,
+    status,
+    error,
+    next_at,
+    retry_after,
+    reference,
+    answer_headers,
+    answer_body,
+    answer_cut,
+});
+
+/// An operation's attempts, oldest first.
+pub async fn of_operation(tx: &mut Tx, operation: Uuid) -> Result<Vec<AttemptRow>, StoreError> {
+    const SQL: &str = "SELECT id, position, generation, number, cause, requested_by, node, started_at, \
+        ended_at, outcome, symptom, status, error, next_at, retry_after, reference, answer_headers, \
+        answer_body, answer_cut FROM attempts WHERE operation_id = $1 ORDER BY started_at, id";
+    Ok(on!(tx, c => sqlx::query_as(SQL).bind(operation).fetch_all(c).await)?)
+}

@@ -1,0 +1,344 @@
+//! Episodes in which operations wait for a person.
+
+use sqlx::AssertSqlSafe;
+use uuid::Uuid;
+
+use super::filters::{self, bind_all};
+use super::{StoreError, Tx};
+use crate::domain::attempt::Outcome;
+use crate::domain::classify::Symptom;
+use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
+use crate::domain::decide::ParkReason;
+use crate::domain::filter::{DeadLetterFilter, Listed, Page};
+use crate::domain::operation::Severity;
+use crate::domain::time::Timestamp;
+
+/// An episode as stored.
+#[derive(Clone, Debug)]
+pub struct DeadLetterRow {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// Its operation.
+    pub operation_id: Uuid,
+    /// The failing step's place.
+    pub position: i64,
+    /// The failing step's name.
+    pub step: String,
+    /// The operation's type.
+    pub kind: String,
+    /// The failing step's destination.
+    pub destination: String,
+    /// Where it stands.
+    pub status: DeadLetterStatus,
+    /// What is known of the effect.
+    pub certainty: Certainty,
+    /// Why it waits.
+    pub why: ParkReason,
+    /// What the last attempt came to.
+    pub outcome: Outcome,
+    /// What was noticed.
+    pub symptom: Symptom,
+    /// The last answer's status.
+    pub answer_status: Option<i64>,
+    /// What went wrong, for people.
+    pub error: String,
+    /// Fingerprint.
+    pub cause: String,
+    /// What it was made from.
+    pub cause_text: String,
+    /// What to do first.
+    pub next_action: NextAction,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Who has it.
+    pub assignee: Option<String>,
+    /// Out of sight until then.
+    pub snoozed_until: Option<Timestamp>,
+    /// Made at the step so far.
+    pub attempts: i64,
+    /// The episode's first failure.
+    pub first_failed_at: Timestamp,
+    /// Its last.
+    pub last_failed_at: Timestamp,
+    /// When it began.
+    pub opened_at: Timestamp,
+    /// When it ended.
+    pub closed_at: Option<Timestamp>,
+    /// Who ended it.
+    pub closed_by: Option<String>,
+    /// How.
+    pub resolution: Option<Resolution>,
+    /// Why, in their words.
+    pub reason: Option<String>,
+    /// The id over there, as a person recorded it.
+    pub reference: Option<String>,
+}
+
+from_row!(DeadLetterRow {
+    id,
+    operation_id,
+    position,
+    step,
+    kind,
+    destination,
+    status,
+    certainty,
+    why,
+    outcome,
+    symptom,
+    answer_status,
+    error,
+    cause,
+    cause_text,
+    next_action,
+    severity,
+    assignee,
+    snoozed_until,
+    attempts,
+    first_failed_at,
+    last_failed_at,
+    opened_at,
+    closed_at,
+    closed_by,
+    resolution,
+    reason,
+    reference,
+});
+
+const COLUMNS: &str = "SELECT d.id, d.operation_id, d.position, d.step, d.kind, d.destination, d.status, \
+    d.certainty, d.why, d.outcome, d.symptom, d.answer_status, d.error, d.cause, d.cause_text, \
+    d.next_action, d.severity, d.assignee, d.snoozed_until, d.attempts, d.first_failed_at, \
+    d.last_failed_at, d.opened_at, d.closed_at, d.closed_by, d.resolution, d.reason, d.reference \
+    FROM dead_letters d";
+
+/// Opens an episode, or takes a replayed one back to open with what is known now.
+pub async fn open(tx: &mut Tx, row: &DeadLetterRow) -> Result<(), StoreError> {
+    const SQL: &str = "INSERT INTO dead_letters (id, operation_id, position, step, kind, destination, status, \
+        certainty, why, outcome, symptom, answer_status, error, cause, cause_text, next_action, severity, \
+        attempts, first_failed_at, last_failed_at, opened_at) \
+        VALUES ($1, $2, $3, $4, $5, $6, 'open', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) \
+        ON CONFLICT (operation_id) WHERE closed_at IS NULL DO UPDATE SET position = excluded.position, \
+        step = excluded.step, destination = excluded.destination, status = 'open', \
+        certainty = excluded.certainty, why = excluded.why, outcome = excluded.outcome, \
+        symptom = excluded.symptom, answer_status = excluded.answer_status, error = excluded.error, \
+        cause = excluded.cause, cause_text = excluded.cause_text, next_action = excluded.next_action, \
+        attempts = excluded.attempts, last_failed_at = excluded.last_failed_at";
+    on!(tx, c => sqlx::query(SQL)
+        .bind(row.id)
+        .bind(row.operation_id)
+        .bind(row.position)
+        .bind(&row.step)
+        .bind(&row.kind)
+        .bind(&row.destination)
+        .bind(row.certainty)
+        .bind(row.why)
+        .bind(row.outcome)
+        .bind(row.symptom)
+        .bind(row.answer_status)
+        .bind(&row.error)
+        .bind(&row.cause)
+        .bind(&row.cause_text)
+        .bind(row.next_action)
+        .bind(row.severity)
+        .bind(row.attempts)
+        .bind(row.first_failed_at)
+        .bind(row.last_failed_at)
+        .bind(row.opened_at)
+        .execute(c)
+        .await?
+        .rows_affected());
+    Ok(())
+}
+
+/// An open episode is being tried again.
+pub async fn replaying(tx: &mut Tx, operation: Uuid) -> Result<(), StoreError> {
+    const SQL: &str =
+        "UPDATE dead_letters SET status = 'replaying' WHERE operation_id = $1 AND closed_at IS NULL";
+    on!(tx, c => sqlx::query(SQL).bind(operation).execute(c).await?.rows_affected());
+    Ok(())
+}
+
+/// The effect was confirmed: the live episode, if any, ends as replayed.
+pub async fn replayed(
+    tx: &mut Tx,
+    operation: Uuid,
+    by: &str,
+    reference: Option<&str>,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE dead_letters SET status = 'replayed', certainty = 'completed_at_destination', \
+        closed_at = $2, closed_by = $3, reference = $4 WHERE operation_id = $1 AND closed_at IS NULL";
+    on!(tx, c => sqlx::query(SQL).bind(operation).bind(at).bind(by).bind(reference).execute(c).await?.rows_affected());
+    Ok(())
+}
+
+/// A person's word that ends an episode.
+#[derive(Clone, Debug)]
+pub struct Closing<'a> {
+    /// The episode.
+    pub id: Uuid,
+    /// How.
+    pub resolution: Resolution,
+    /// Why.
+    pub reason: &'a str,
+    /// The id over there.
+    pub reference: Option<&'a str>,
+    /// Who.
+    pub by: &'a str,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Ends an open episode; false when it is not open.
+pub async fn resolve(tx: &mut Tx, closing: &Closing<'_>) -> Result<bool, StoreError> {
+    const SQL: &str = "UPDATE dead_letters SET status = 'resolved', resolution = $2, reason = $3, \
+        reference = $4, closed_by = $5, closed_at = $6, certainty = CASE WHEN $2 = 'completed_at_destination' \
+        THEN 'completed_at_destination' ELSE certainty END WHERE id = $1 AND status = 'open'";
+    let closed = on!(tx, c => sqlx::query(SQL)
+        .bind(closing.id)
+        .bind(closing.resolution)
+        .bind(closing.reason)
+        .bind(closing.reference)
+        .bind(closing.by)
+        .bind(closing.at)
+        .execute(c)
+        .await?
+        .rows_affected());
+    Ok(closed == 1)
+}
+
+/// One by id.
+pub async fn by_id(tx: &mut Tx, id: Uuid) -> Result<Option<DeadLetterRow>, StoreError> {
+    let sql = format!("{COLUMNS} WHERE d.id = $1");
+    Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(id).fetch_optional(c).await)?)
+}
+
+/// An operation's episodes, newest first.
+pub async fn of_operation(tx: &mut Tx, operation: Uuid) -> Result<Vec<DeadLetterRow>, StoreError> {
+    let sql = format!("{COLUMNS} WHERE d.operation_id = $1 ORDER BY d.opened_at DESC, d.id DESC");
+    Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(operation).fetch_all(c).await)?)
+}
+
+/// A stretch of those that the filter means.
+pub async fn list(
+    tx: &mut Tx,
+    filter: &DeadLetterFilter,
+    page: Page,
+) -> Result<Listed<DeadLetterRow>, StoreError> {
+    let mut conditions = filters::dead_letters(filter);
+    let sql = format!("{COLUMNS}{}", conditions.page("d.opened_at", "d.id", page));
+    let rows: Vec<DeadLetterRow> = on!(tx, c => {
+        bind_all(sqlx::query_as(AssertSqlSafe(sql)), conditions.values()).fetch_all(c).await?
+    });
+    Ok(Listed::new(rows, page, |row| (row.opened_at, row.id)))
+}
+
+/// How many the filter means, counted up to `most`: a list beside it is never out of step, and a
+/// huge one does not make its page wait.
+pub async fn count(tx: &mut Tx, filter: &DeadLetterFilter, most: i64) -> Result<i64, StoreError> {
+    let conditions = filters::dead_letters(filter);
+    let sql = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM dead_letters d{} LIMIT {most}) counted",
+        conditions.clause()
+    );
+    let (count,): (i64,) = on!(tx, c => {
+        bind_all(sqlx::query_as(AssertSqlSafe(sql)), conditions.values()).fetch_one(c).await?
+    });
+    Ok(count)
+}
+
+/// What waits, by cause.
+#[derive(Clone, Debug)]
+pub struct CauseRow {
+    /// Fingerprint.
+    pub cause: String,
+    /// What it was made from.
+    pub cause_text: String,
+    /// Where.
+    pub destination: String,
+    /// At which step.
+    pub step: String,
+    /// What the last attempts came to.
+    pub outcome: Outcome,
+    /// What was noticed.
+    pub symptom: Symptom,
+    /// How many wait.
+    pub total: i64,
+    /// Opened in the last hour.
+    pub last_hour: i64,
+    /// Opened in the last day.
+    pub last_day: i64,
+    /// Opened in the last seven days.
+    pub last_week: i64,
+    /// Of all: may have completed.
+    pub may_have_completed: i64,
+    /// The first of them.
+    pub first_at: Timestamp,
+    /// The last of them.
+    pub last_at: Timestamp,
+}
+
+from_row!(CauseRow {
+    cause,
+    cause_text,
+    destination,
+    step,
+    outcome,
+    symptom,
+    total,
+    last_hour,
+    last_day,
+    last_week,
+    may_have_completed,
+    first_at,
+    last_at,
+});
+
+/// What waits, by cause, the largest first.
+pub async fn causes(tx: &mut Tx, now: Timestamp, most: i64) -> Result<Vec<CauseRow>, StoreError> {
+    const SQL: &str = "SELECT cause, min(cause_text) AS cause_text, min(destination) AS destination, \
+        min(step) AS step, min(outcome) AS outcome, min(symptom) AS symptom, count(*) AS total, \
+        count(*) FILTER (WHERE opened_at >= $1) AS last_hour, \
+        count(*) FILTER (WHERE opened_at >= $2) AS last_day, \
+        count(*) FILTER (WHERE opened_at >= $3) AS last_week, \
+        count(*) FILTER (WHERE certainty = 'may_have_completed') AS may_have_completed, \
+        min(opened_at) AS first_at, max(opened_at) AS last_at \
+        FROM dead_letters WHERE status = 'open' GROUP BY cause ORDER BY count(*) DESC, cause LIMIT $4";
+    let ago = |hours: u64| now.minus(std::time::Duration::from_hours(hours));
+    Ok(on!(tx, c => sqlx::query_as(SQL)
+        .bind(ago(1))
+        .bind(ago(24))
+        .bind(ago(24 * 7))
+        .bind(most)
+        .fetch_all(c)
+        .await)?)
+}
+
+/// The line of figures on the first page.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// Waiting for a person.
+    pub open: i64,
+    /// Of these: may have completed.
+    pub may_have_completed: i64,
+    /// The oldest of them.
+    pub oldest: Option<Timestamp>,
+    /// Opened in the last day, whatever became of them.
+    pub arrived: i64,
+    /// Closed in the last day.
+    pub handled: i64,
+}
+
+from_row!(Figures { open, may_have_completed, oldest, arrived, handled });
+
+/// The line of figures on the first page.
+pub async fn figures(tx: &mut Tx, now: Timestamp) -> Result<Figures, StoreError> {
+    const SQL: &str = "SELECT count(*) AS open, \
+        count(*) FILTER (WHERE certainty = 'may_have_completed') AS may_have_completed, \
+        min(opened_at) AS oldest, \
+        (SELECT count(*) FROM dead_letters WHERE opened_at >= $1) AS arrived, \
+        (SELECT count(*) FROM dead_letters WHERE closed_at >= $1) AS handled \
+        FROM dead_letters WHERE status = 'open'";
+    let day_ago = now.minus(std::time::Duration::from_hours(24));
+    Ok(on!(tx, c => sqlx::query_as(SQL).bind(day_ago).fetch_one(c).await)?)
+}

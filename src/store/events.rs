@@ -1,0 +1,73 @@
+//! What happened to an operation and is neither an attempt nor a person's action.
+
+use sqlx::AssertSqlSafe;
+use uuid::Uuid;
+
+use super::{MAX_ROWS, StoreError, Tx, placeholders};
+use crate::domain::time::Timestamp;
+
+text_enum! {
+    /// What kind of thing happened.
+    pub enum EventKind {
+        /// The same submission came again and nothing was done.
+        Duplicate = "duplicate",
+        /// A lease ran out before its attempt was settled.
+        LeaseLost = "lease_lost",
+        /// An answer came after its lease had run out: evidence, which changed nothing.
+        LateAnswer = "late_answer",
+        /// What was asked for could not be sent when its turn came.
+        NotSent = "not_sent",
+    }
+}
+
+stored_as_text!(EventKind);
+
+/// An event.
+#[derive(Clone, Debug)]
+pub struct EventRow {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// Its operation.
+    pub operation_id: Uuid,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub kind: EventKind,
+    /// Who or what caused it.
+    pub actor: String,
+    /// For people.
+    pub detail: String,
+}
+
+from_row!(EventRow { id, operation_id, at, kind, actor, detail });
+
+/// Adds events.
+pub async fn insert(tx: &mut Tx, events: &[EventRow]) -> Result<(), StoreError> {
+    for events in events.chunks(MAX_ROWS) {
+        let sql = format!(
+            "INSERT INTO events (id, operation_id, at, kind, actor, detail) VALUES {}",
+            placeholders(events.len(), 6)
+        );
+        on!(&mut *tx, c => {
+            let mut query = sqlx::query(AssertSqlSafe(sql));
+            for event in events {
+                query = query
+                    .bind(event.id)
+                    .bind(event.operation_id)
+                    .bind(event.at)
+                    .bind(event.kind)
+                    .bind(&event.actor)
+                    .bind(&event.detail);
+            }
+            query.execute(c).await?;
+        });
+    }
+    Ok(())
+}
+
+/// An operation's events, oldest first.
+pub async fn of_operation(tx: &mut Tx, operation: Uuid) -> Result<Vec<EventRow>, StoreError> {
+    const SQL: &str = "SELECT id, operation_id, at, kind, actor, detail FROM events \
+        WHERE operation_id = $1 ORDER BY at, id";
+    Ok(on!(tx, c => sqlx::query_as(SQL).bind(operation).fetch_all(c).await)?)
+}

@@ -1,0 +1,168 @@
+//! Turns the domain's filters into conditions. Every value is bound, never written into the text.
+
+use sqlx::query::QueryAs;
+use sqlx::{Encode, Type};
+use uuid::Uuid;
+
+use crate::domain::filter::{AuditFilter, Cursor, DeadLetterFilter, OperationFilter, Page};
+
+/// A value waiting for its placeholder.
+#[derive(Clone, Debug)]
+pub(super) enum Bound {
+    Text(String),
+    Number(i64),
+    Id(Uuid),
+}
+
+/// A WHERE clause in the making.
+#[derive(Debug, Default)]
+pub(super) struct Conditions {
+    text: String,
+    values: Vec<Bound>,
+}
+
+impl Conditions {
+    /// Adds a condition in which each `?` stands for one use of the value.
+    fn add(&mut self, condition: &str, value: Bound) {
+        self.values.push(value);
+        let placeholder = format!("${}", self.values.len());
+        self.text.push_str(if self.text.is_empty() { " WHERE " } else { " AND " });
+        self.text.push_str(&condition.replace('?', &placeholder));
+    }
+
+    fn text(&mut self, condition: &str, value: Option<&String>) {
+        if let Some(value) = value {
+            self.add(condition, Bound::Text(value.clone()));
+        }
+    }
+
+    fn word(&mut self, condition: &str, value: Option<&'static str>) {
+        if let Some(value) = value {
+            self.add(condition, Bound::Text(value.to_owned()));
+        }
+    }
+
+    fn number(&mut self, condition: &str, value: Option<i64>) {
+        if let Some(value) = value {
+            self.add(condition, Bound::Number(value));
+        }
+    }
+
+    /// The clause alone, for counting.
+    pub(super) fn clause(&self) -> &str {
+        &self.text
+    }
+
+    /// The clause with the page's place, order and limit over the columns of time and id.
+    pub(super) fn page(&mut self, at: &str, id: &str, page: Page) -> String {
+        let (order, limit) = (page.cursor.is_none_or(|cursor| cursor.older), i64::from(page.limit) + 1);
+        if let Some(Cursor { older, at: moment, id: row }) = page.cursor {
+            self.values.push(Bound::Number(moment.as_micros()));
+            self.values.push(Bound::Id(row));
+            let (a, b) = (self.values.len() - 1, self.values.len());
+            self.text.push_str(if self.text.is_empty() { " WHERE " } else { " AND " });
+            self.text.push_str(&format!("({at}, {id}) {} (${a}, ${b})", if older { "<" } else { ">" }));
+        }
+        let direction = if order { "DESC" } else { "ASC" };
+        format!("{} ORDER BY {at} {direction}, {id} {direction} LIMIT {limit}", self.text)
+    }
+
+    pub(super) fn values(&self) -> &[Bound] {
+        &self.values
+    }
+}
+
+/// Binds the values in order, on either database.
+pub(super) fn bind_all<'q, DB, O>(
+    mut query: QueryAs<'q, DB, O, <DB as sqlx::Database>::Arguments>,
+    values: &'q [Bound],
+) -> QueryAs<'q, DB, O, <DB as sqlx::Database>::Arguments>
+where
+    DB: sqlx::Database,
+    &'q str: Encode<'q, DB> + Type<DB>,
+    i64: Encode<'q, DB> + Type<DB>,
+    Uuid: Encode<'q, DB> + Type<DB>,
+{
+    for value in values {
+        query = match value {
+            Bound::Text(text) => query.bind(text.as_str()),
+            Bound::Number(number) => query.bind(*number),
+            Bound::Id(id) => query.bind(*id),
+        };
+    }
+    query
+}
+
+/// Operations whose id, key, correlation id, reference or business id is the text. Each branch is
+/// one index.
+fn search(conditions: &mut Conditions, column: &str, text: Option<&String>) {
+    let Some(text) = text else { return };
+    if let Ok(id) = text.parse::<Uuid>() {
+        conditions.add(
+            &format!(
+                "{column} IN (SELECT id FROM operations WHERE id = ? \
+                 UNION SELECT operation_id FROM dead_letters WHERE id = ?)"
+            ),
+            Bound::Id(id),
+        );
+        return;
+    }
+    conditions.add(
+        &format!(
+            "{column} IN (SELECT id FROM operations WHERE key = ? \
+             UNION SELECT id FROM operations WHERE correlation_id = ? \
+             UNION SELECT operation_id FROM steps WHERE reference = ? \
+             UNION SELECT operation_id FROM search WHERE value = ?)"
+        ),
+        Bound::Text(text.clone()),
+    );
+}
+
+pub(super) fn dead_letters(filter: &DeadLetterFilter) -> Conditions {
+    let mut c = Conditions::default();
+    c.word("d.status = ?", filter.status.map(|w| w.as_str()));
+    c.word("d.certainty = ?", filter.certainty.map(|w| w.as_str()));
+    c.text("d.kind = ?", filter.kind.as_ref());
+    c.text("d.destination = ?", filter.destination.as_ref());
+    c.text("d.cause = ?", filter.cause.as_ref());
+    c.word("d.severity = ?", filter.severity.map(|w| w.as_str()));
+    c.text("d.assignee = ?", filter.assignee.as_ref());
+    c.word("d.next_action = ?", filter.next_action.map(|w| w.as_str()));
+    search(&mut c, "d.operation_id", filter.search.as_ref());
+    c.number("d.opened_at >= ?", filter.from.map(|t| t.as_micros()));
+    c.number("d.opened_at < ?", filter.to.map(|t| t.as_micros()));
+    c
+}
+
+pub(super) fn operations(filter: &OperationFilter) -> Conditions {
+    use crate::domain::operation::OperationState as S;
+    let mut c = Conditions::default();
+    c.text("o.key = ?", filter.key.as_ref());
+    c.text("o.kind = ?", filter.kind.as_ref());
+    match filter.state {
+        // Running is the lease's fact, not a stored state.
+        Some(S::Running) => c.number("w.leased_until > ?", Some(0)),
+        Some(state @ (S::Pending | S::Uncertain)) => {
+            c.word("(o.state = ? AND w.leased_until IS NULL)", Some(state.as_str()));
+        }
+        Some(state) => c.word("o.state = ?", Some(state.as_str())),
+        None => {}
+    }
+    c.text("o.id IN (SELECT operation_id FROM steps WHERE destination = ?)", filter.destination.as_ref());
+    search(&mut c, "o.id", filter.search.as_ref());
+    c.number("o.received_at >= ?", filter.from.map(|t| t.as_micros()));
+    c.number("o.received_at < ?", filter.to.map(|t| t.as_micros()));
+    c
+}
+
+pub(super) fn audit(filter: &AuditFilter) -> Conditions {
+    let mut c = Conditions::default();
+    c.text("actor = ?", filter.actor.as_ref());
+    c.text("action = ?", filter.action.as_ref());
+    if let Some(id) = filter.operation {
+        c.add("operation_id = ?", Bound::Id(id));
+    }
+    c.number("at >= ?", filter.from.map(|t| t.as_micros()));
+    c.number("at < ?", filter.to.map(|t| t.as_micros()));
+    c
+}

@@ -1,0 +1,308 @@
+//! The database: connections, transactions, the schema, and every statement but the ledger's
+//! writes. No other folder names a database product.
+//!
+//! One text of SQL serves SQLite and PostgreSQL. Where a statement must differ, it says why where
+//! it stands.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{Postgres, SqlSafeStr, Sqlite, Transaction};
+
+/// Runs one statement on whichever database a transaction belongs to.
+macro_rules! on {
+    ($tx:expr, $conn:ident => $body:expr) => {
+        match $tx {
+            $crate::store::Tx::Sqlite(inner) => {
+                let $conn = &mut **inner;
+                $body
+            }
+            $crate::store::Tx::Postgres(inner) => {
+                let $conn = &mut **inner;
+                $body
+            }
+        }
+    };
+}
+
+/// Reads a struct from a row, column by column under the fields' names, on both databases.
+macro_rules! from_row {
+    ($name:ty { $($field:ident),+ $(,)? }) => {
+        from_row!(@one $name { $($field),+ }, sqlx::sqlite::SqliteRow);
+        from_row!(@one $name { $($field),+ }, sqlx::postgres::PgRow);
+    };
+    (@one $name:ty { $($field:ident),+ }, $row:ty) => {
+        impl sqlx::FromRow<'_, $row> for $name {
+            fn from_row(row: &$row) -> Result<Self, sqlx::Error> {
+                use sqlx::Row as _;
+                Ok(Self { $($field: row.try_get(stringify!($field))?),+ })
+            }
+        }
+    };
+}
+
+/// Stores a domain word as text on both databases.
+macro_rules! stored_as_text {
+    ($($name:ty),+ $(,)?) => {
+        $(
+            stored_as_text!(@one $name, sqlx::Sqlite);
+            stored_as_text!(@one $name, sqlx::Postgres);
+        )+
+    };
+    (@one $name:ty, $db:ty) => {
+        impl sqlx::Type<$db> for $name {
+            fn type_info() -> <$db as sqlx::Database>::TypeInfo {
+                <&str as sqlx::Type<$db>>::type_info()
+            }
+
+            fn compatible(ty: &<$db as sqlx::Database>::TypeInfo) -> bool {
+                <&str as sqlx::Type<$db>>::compatible(ty)
+            }
+        }
+
+        impl<'q> sqlx::Encode<'q, $db> for $name {
+            fn encode_by_ref(
+                &self,
+                buffer: &mut <$db as sqlx::Database>::ArgumentBuffer,
+            ) -> Result<sqlx::encode::IsNull, sqlx::error::BoxDynError> {
+                <&'static str as sqlx::Encode<'_, $db>>::encode(self.as_str(), buffer)
+            }
+        }
+
+        impl<'r> sqlx::Decode<'r, $db> for $name {
+            fn decode(value: <$db as sqlx::Database>::ValueRef<'r>) -> Result<Self, sqlx::error::BoxDynError> {
+                Ok(<&str as sqlx::Decode<'r, $db>>::decode(value)?.parse()?)
+            }
+        }
+    };
+}
+
+pub mod accounts;
+pub mod actions;
+pub mod attempts;
+pub mod audit;
+pub mod dead_letters;
+pub mod events;
+mod filters;
+pub mod operations;
+pub mod sessions;
+mod types;
+pub mod work;
+
+/// Rows of one multi-row statement at most: bounds the number of statement texts that the
+/// connections keep prepared.
+pub const MAX_ROWS: usize = 128;
+
+/// What can go wrong with the database.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The address is of neither kind.
+    #[error("the database address must begin with sqlite: or postgres:, not {0:?}")]
+    Address(String),
+    /// The database said no, or did not answer.
+    #[error("database")]
+    Database(#[from] sqlx::Error),
+    /// The schema could not be brought to this version.
+    #[error("migration")]
+    Migrate(#[from] sqlx::migrate::MigrateError),
+    /// A row says something that this version cannot mean.
+    #[error("stored data: {0}")]
+    Corrupt(String),
+}
+
+/// An open database.
+#[derive(Clone, Debug)]
+pub enum Db {
+    /// One file. Writers take turns on one connection, since SQLite allows one at a time and a
+    /// queue here is fairer than its lock.
+    Sqlite {
+        /// The one connection that writes.
+        write: SqlitePool,
+        /// Readers, which see the last commit and block nobody.
+        read: SqlitePool,
+    },
+    /// A server, possibly shared by many nodes.
+    Postgres(PgPool),
+}
+
+/// A transaction. Dropping it undoes it.
+pub enum Tx {
+    /// On SQLite.
+    Sqlite(Transaction<'static, Sqlite>),
+    /// On PostgreSQL.
+    Postgres(Transaction<'static, Postgres>),
+}
+
+impl Db {
+    /// Opens, and for SQLite creates, the database at an address.
+    pub async fn open(address: &str) -> Result<Self, StoreError> {
+        if address.starts_with("sqlite:") {
+            let options = SqliteConnectOptions::from_str(address)?
+                .create_if_missing(true)
+                .journal_mode(SqliteJournalMode::Wal)
+                .synchronous(SqliteSynchronous::Full)
+                .busy_timeout(Duration::from_secs(10))
+                .statement_cache_capacity(1024)
+                .pragma("temp_store", "memory")
+                .pragma("cache_size", "-16000");
+            let write = SqlitePoolOptions::new().max_connections(1).connect_with(options.clone()).await?;
+            let read = SqlitePoolOptions::new()
+                .max_connections(4)
+                .min_connections(0)
+                .connect_with(options.read_only(true).create_if_missing(false))
+                .await?;
+            Ok(Self::Sqlite { write, read })
+        } else if address.starts_with("postgres:") || address.starts_with("postgresql:") {
+            let options = PgConnectOptions::from_str(address)?.statement_cache_capacity(1024);
+            let pool = PgPoolOptions::new()
+                .max_connections(12)
+                .acquire_timeout(Duration::from_secs(10))
+                .connect_with(options)
+                .await?;
+            Ok(Self::Postgres(pool))
+        } else {
+            Err(StoreError::Address(address.to_owned()))
+        }
+    }
+
+    /// Begins a transaction that may write.
+    ///
+    /// It begins in a task of its own: a cancelled `begin` can leave a pooled connection inside a
+    /// transaction.
+    pub async fn begin(&self) -> Result<Tx, StoreError> {
+        let db = self.clone();
+        let begun = tokio::spawn(async move {
+            match db {
+                // A deferred transaction that reads first and writes later fails at once when
+                // another process wrote in between; an immediate one waits its turn.
+                Self::Sqlite { write, .. } => write.begin_with("BEGIN IMMEDIATE").await.map(Tx::Sqlite),
+                Self::Postgres(pool) => pool.begin().await.map(Tx::Postgres),
+            }
+        });
+        match begun.await {
+            Ok(tx) => Ok(tx?),
+            Err(_) => Err(StoreError::Database(sqlx::Error::WorkerCrashed)),
+        }
+    }
+
+    /// Begins a transaction that only reads.
+    pub async fn read(&self) -> Result<Tx, StoreError> {
+        let db = self.clone();
+        let begun = tokio::spawn(async move {
+            match db {
+                Self::Sqlite { read, .. } => read.begin().await.map(Tx::Sqlite),
+                Self::Postgres(pool) => pool.begin().await.map(Tx::Postgres),
+            }
+        });
+        match begun.await {
+            Ok(tx) => Ok(tx?),
+            Err(_) => Err(StoreError::Database(sqlx::Error::WorkerCrashed)),
+        }
+    }
+
+    /// The product's name, for people.
+    pub fn product(&self) -> &'static str {
+        match self {
+            Self::Sqlite { .. } => "SQLite",
+            Self::Postgres(_) => "PostgreSQL",
+        }
+    }
+
+    /// Brings the schema to this version; the versions before and after.
+    pub async fn migrate(&self) -> Result<(i64, i64), StoreError> {
+        let before = self.version().await?;
+        let migrator = migrator();
+        match self {
+            Self::Sqlite { write, .. } => migrator.run(write).await?,
+            Self::Postgres(pool) => migrator.run(pool).await?,
+        }
+        Ok((before, self.version().await?))
+    }
+
+    /// The schema's version; zero when there is none yet.
+    pub async fn version(&self) -> Result<i64, StoreError> {
+        const SQL: &str =
+            "SELECT CAST(coalesce(max(version), 0) AS BIGINT) FROM _sqlx_migrations WHERE success";
+        let mut tx = self.begin().await?;
+        match on!(&mut tx, c => sqlx::query_scalar::<_, i64>(SQL).fetch_one(c).await) {
+            Ok(version) => Ok(version),
+            // The table is made by the first migration.
+            Err(sqlx::Error::Database(_)) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The version that this program brings a database to.
+    pub fn newest_version() -> i64 {
+        migrator().iter().map(|migration| migration.version).max().unwrap_or(0)
+    }
+
+    /// Waits until every connection is closed.
+    pub async fn close(&self) {
+        match self {
+            Self::Sqlite { write, read } => {
+                read.close().await;
+                write.close().await;
+            }
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+impl Tx {
+    /// Makes it durable.
+    pub async fn commit(self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(tx) => tx.commit().await?,
+            Self::Postgres(tx) => tx.commit().await?,
+        }
+        Ok(())
+    }
+
+    /// Whether it is on PostgreSQL, for the few statements that must differ.
+    pub fn is_postgres(&self) -> bool {
+        matches!(self, Self::Postgres(_))
+    }
+}
+
+fn migrator() -> Migrator {
+    let scripts = [(1, "spine", include_str!("../../migrations/0001_spine.sql"))];
+    let migrations = scripts
+        .into_iter()
+        .map(|(version, name, sql)| {
+            Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
+        })
+        .collect();
+    Migrator::with_migrations(migrations)
+}
+
+/// `($1,$2),($3,$4)`: the placeholders of a statement over several rows.
+fn placeholders(rows: usize, columns: usize) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::with_capacity(rows * columns * 5);
+    for row in 0..rows {
+        text.push_str(if row == 0 { "(" } else { ",(" });
+        for column in 1..=columns {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{}${}", if column == 1 { "" } else { "," }, row * columns + column);
+        }
+        text.push(')');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::placeholders;
+
+    #[test]
+    fn placeholders_count_on() {
+        assert_eq!(placeholders(2, 3), "($1,$2,$3),($4,$5,$6)");
+        assert_eq!(placeholders(1, 1), "($1)");
+    }
+}

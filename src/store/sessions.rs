@@ -1,0 +1,73 @@
+//! Sign-in sessions, under the hash of their id.
+
+use uuid::Uuid;
+
+use super::{StoreError, Tx};
+use crate::domain::time::Timestamp;
+
+/// Adds a session; false when the id is taken.
+pub async fn insert(
+    tx: &mut Tx,
+    hash: &[u8],
+    user_id: Option<Uuid>,
+    data: &str,
+    expires_at: Timestamp,
+) -> Result<bool, StoreError> {
+    const SQL: &str = "INSERT INTO sessions (hash, user_id, data, expires_at) VALUES ($1, $2, $3, $4) \
+        ON CONFLICT (hash) DO NOTHING";
+    let added = on!(tx, c => sqlx::query(SQL)
+        .bind(hash)
+        .bind(user_id)
+        .bind(data)
+        .bind(expires_at)
+        .execute(c)
+        .await?
+        .rows_affected());
+    Ok(added == 1)
+}
+
+/// Adds or replaces a session.
+pub async fn save(
+    tx: &mut Tx,
+    hash: &[u8],
+    user_id: Option<Uuid>,
+    data: &str,
+    expires_at: Timestamp,
+) -> Result<(), StoreError> {
+    const SQL: &str = "INSERT INTO sessions (hash, user_id, data, expires_at) VALUES ($1, $2, $3, $4) \
+        ON CONFLICT (hash) DO UPDATE SET user_id = excluded.user_id, data = excluded.data, \
+        expires_at = excluded.expires_at";
+    on!(tx, c => sqlx::query(SQL).bind(hash).bind(user_id).bind(data).bind(expires_at).execute(c).await?.rows_affected());
+    Ok(())
+}
+
+/// A session that has not lapsed: its data and its end.
+pub async fn load(
+    tx: &mut Tx,
+    hash: &[u8],
+    now: Timestamp,
+) -> Result<Option<(String, Timestamp)>, StoreError> {
+    const SQL: &str = "SELECT data, expires_at FROM sessions WHERE hash = $1 AND expires_at > $2";
+    Ok(on!(tx, c => sqlx::query_as(SQL).bind(hash).bind(now).fetch_optional(c).await)?)
+}
+
+/// Ends a session.
+pub async fn delete(tx: &mut Tx, hash: &[u8]) -> Result<(), StoreError> {
+    const SQL: &str = "DELETE FROM sessions WHERE hash = $1";
+    on!(tx, c => sqlx::query(SQL).bind(hash).execute(c).await?.rows_affected());
+    Ok(())
+}
+
+/// Ends all of a person's sessions.
+pub async fn delete_of_user(tx: &mut Tx, user: Uuid) -> Result<(), StoreError> {
+    const SQL: &str = "DELETE FROM sessions WHERE user_id = $1";
+    on!(tx, c => sqlx::query(SQL).bind(user).execute(c).await?.rows_affected());
+    Ok(())
+}
+
+/// Drops lapsed sessions, some at a time so that no writer waits long; how many.
+pub async fn delete_expired(tx: &mut Tx, now: Timestamp) -> Result<u64, StoreError> {
+    const SQL: &str = "DELETE FROM sessions WHERE hash IN \
+        (SELECT hash FROM sessions WHERE expires_at <= $1 LIMIT 500)";
+    Ok(on!(tx, c => sqlx::query(SQL).bind(now).execute(c).await?.rows_affected()))
+}
