@@ -12,4 +12,5 @@
 //!
 //! * [`domain`]: values and decisions, without IO, clock or chance.
 
+pub mod config;
 pub mod domain;
