@@ -10,10 +10,16 @@
 //! domain <- store <- gate <- engine <- web, cli
 //! ```
 //!
+//! * [`config`]: `dlo.toml`, validated whole; beside the domain.
 //! * [`domain`]: values and decisions, without IO, clock or chance.
 //! * [`store`]: the database and every statement but the ledger's writes.
+//! * [`gate`]: the key check that every send passes, and the ledger.
+//! * [`engine`]: acceptance, the worker, the one outbound request, people's actions.
 
+pub mod config;
 #[macro_use]
 pub mod domain;
+pub mod engine;
+pub mod gate;
 #[macro_use]
 pub mod store;

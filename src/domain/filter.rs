@@ -109,7 +109,8 @@ impl<'a> Parameters<'a> {
     }
 
     fn text(&self, name: &str) -> Option<String> {
-        self.get(name).map(str::to_owned)
+        // PostgreSQL can neither store nor compare a NUL.
+        self.get(name).map(|text| text.replace('\0', "\u{fffd}"))
     }
 
     fn word<T: std::str::FromStr<Err = UnknownWord>>(

@@ -15,6 +15,8 @@ text_enum! {
         LeaseLost = "lease_lost",
         /// An answer came after its lease had run out: evidence, which changed nothing.
         LateAnswer = "late_answer",
+        /// The same, and it said that the effect is there.
+        LateDone = "late_done",
         /// What was asked for could not be sent when its turn came.
         NotSent = "not_sent",
     }

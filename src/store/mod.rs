@@ -90,6 +90,7 @@ pub mod dead_letters;
 pub mod events;
 mod filters;
 pub mod operations;
+pub mod results;
 pub mod sessions;
 mod types;
 pub mod work;
@@ -282,7 +283,7 @@ fn migrator() -> Migrator {
 }
 
 /// `($1,$2),($3,$4)`: the placeholders of a statement over several rows.
-fn placeholders(rows: usize, columns: usize) -> String {
+pub(crate) fn placeholders(rows: usize, columns: usize) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(rows * columns * 5);
     for row in 0..rows {

@@ -287,6 +287,22 @@ pub async fn by_keys(tx: &mut Tx, keys: &[&str]) -> Result<Vec<OperationRow>, St
     Ok(found)
 }
 
+/// Those with any of the ids, in no order.
+pub async fn by_ids(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<OperationRow>, StoreError> {
+    let mut found = Vec::with_capacity(ids.len());
+    for ids in ids.chunks(MAX_ROWS) {
+        let sql = format!("{COLUMNS} WHERE o.id IN {}", placeholders(1, ids.len()));
+        found.extend(on!(&mut *tx, c => {
+            let mut query = sqlx::query_as::<_, OperationRow>(AssertSqlSafe(sql));
+            for id in ids {
+                query = query.bind(*id);
+            }
+            query.fetch_all(c).await?
+        }));
+    }
+    Ok(found)
+}
+
 /// A stretch of those that the filter means.
 pub async fn list(
     tx: &mut Tx,

@@ -105,6 +105,8 @@ pub struct WorkRow {
     pub live_since: Option<Timestamp>,
     /// Who asked for it.
     pub live_by: Option<String>,
+    /// For a row that only stands for one: since when a real one waits its turn.
+    pub queued_at: Option<Timestamp>,
 }
 
 from_row!(WorkRow {
@@ -145,6 +147,7 @@ from_row!(WorkRow {
     live_attempt,
     live_since,
     live_by,
+    queued_at,
 });
 
 /// What the gate reads. `w` is a row of work, or stands for one that a person asks for.
@@ -162,7 +165,7 @@ const JOINS: &str = "LEFT JOIN payloads p ON p.operation_id = o.id \
 fn select_work(condition: &str) -> String {
     format!(
         "SELECT w.operation_id, w.position, w.cause, w.requested_by, w.waived, w.since, w.tries, w.doubts, \
-         w.fence, w.attempt_id, w.leased_until, {FACTS} FROM work w \
+         w.fence, w.attempt_id, w.leased_until, {FACTS}, CAST(NULL AS BIGINT) AS queued_at FROM work w \
          JOIN operations o ON o.id = w.operation_id \
          JOIN steps s ON s.operation_id = w.operation_id AND s.position = w.position {JOINS} WHERE {condition}"
     )
@@ -201,8 +204,8 @@ pub async fn as_if(tx: &mut Tx, asked: &NewWork) -> Result<Option<WorkRow>, Stor
     let lock = if tx.is_postgres() { " FOR UPDATE OF o" } else { "" };
     let sql = format!(
         "SELECT o.id AS operation_id, s.position, $2 AS cause, $3 AS requested_by, $4 AS waived, \
-         $5 AS since, $6 AS tries, $6 AS doubts, $6 AS fence, w.attempt_id, w.leased_until, {FACTS} \
-         FROM operations o JOIN steps s ON s.operation_id = o.id LEFT JOIN work w ON w.operation_id = o.id \
+         $5 AS since, $6 AS tries, $6 AS doubts, $6 AS fence, w.attempt_id, w.leased_until, {FACTS}, \
+         w.requested_at AS queued_at FROM operations o JOIN steps s ON s.operation_id = o.id LEFT JOIN work w ON w.operation_id = o.id \
          {JOINS} WHERE o.id = $1 ORDER BY (s.state = 'completed'), \
          CASE WHEN s.state = 'completed' THEN -s.position ELSE s.position END LIMIT 1{lock}"
     );
@@ -271,4 +274,16 @@ async fn insert_rows(tx: &mut Tx, new: &[NewWork]) -> Result<u64, StoreError> {
         }
         query.execute(c).await?.rows_affected()
     }))
+}
+
+/// The channel on which nodes tell each other of new work.
+pub const CHANNEL: &str = "dlo_work";
+
+/// Tells the other nodes, once this transaction is durable, that there is work. SQLite has no such
+/// word: a process that shares its file finds the row at its next look.
+pub async fn announce(tx: &mut Tx) -> Result<(), StoreError> {
+    if let Tx::Postgres(inner) = tx {
+        sqlx::query("SELECT pg_notify($1, '')").bind(CHANNEL).execute(&mut **inner).await?;
+    }
+    Ok(())
 }

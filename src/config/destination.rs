@@ -1,0 +1,263 @@
+//! `[destinations.NAME]`: another system, and what it promises.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use reqwest::header::{HeaderName, HeaderValue};
+use url::Url;
+
+use super::preset::Preset;
+use super::reader::{Item, Table};
+use super::rules::{pointer, read_rules};
+use super::scope::Scope;
+use super::server::{RetryOverride, read_retry, web_address};
+use super::template::Place;
+use super::words::{NAME_RULE, duration_text, is_name};
+use crate::domain::contract::{Contract, KeyPromise, Lookup};
+
+/// A system that operations are carried out on.
+#[derive(Clone)]
+pub struct Destination {
+    /// As the file calls it: 1 to 64 letters, digits, `-` or `_`.
+    pub name: String,
+    /// What every path is put behind; http or https, without user info, query or fragment.
+    pub base_url: Url,
+    /// The built-in contract that this one refines.
+    pub preset: Option<String>,
+    /// What it promises about repeated requests, and what its answers mean.
+    pub contract: Contract,
+    /// The longest a whole exchange may take; shorter than the lease.
+    pub timeout: Duration,
+    /// The longest a connection may take; shorter than `timeout`.
+    pub connect_timeout: Duration,
+    /// Added at the moment of sending and never stored: they carry credentials.
+    pub headers: Vec<(String, String)>,
+    /// How much it is given at once.
+    pub limit: Option<Limit>,
+    /// What it states about retries.
+    pub retry: Option<RetryOverride>,
+}
+
+/// How much a destination is given at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// Requests a second; above 0.
+    pub per_second: Option<f64>,
+    /// Requests under way; at least 1.
+    pub in_flight: Option<usize>,
+}
+
+impl std::fmt::Debug for Destination {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Destination")
+            .field("name", &self.name)
+            .field("base_url", &self.base_url.as_str())
+            .field("preset", &self.preset)
+            .field("contract", &self.contract)
+            .field("timeout", &self.timeout)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("headers (values redacted)", &names)
+            .field("limit", &self.limit)
+            .field("retry", &self.retry)
+            .finish()
+    }
+}
+
+/// What the rest of the file says about every destination.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings {
+    pub(super) allow_private: bool,
+    pub(super) lease: Duration,
+}
+
+pub(super) fn read_all(table: Option<Table<'_>>, around: Surroundings) -> BTreeMap<String, Destination> {
+    let Some(table) = table else { return BTreeMap::new() };
+    let read = |(name, item): (String, Item<'_>)| {
+        if !is_name(&name) {
+            item.mistake(NAME_RULE);
+        }
+        let destination = read(&name, item.table()?, around)?;
+        Some((name, destination))
+    };
+    table.entries().into_iter().filter_map(read).collect()
+}
+
+fn read(name: &str, table: Table<'_>, around: Surroundings) -> Option<Destination> {
+    let what = "the address that every path is put behind, such as \"https://crm.example.com\"";
+    let base_url = table.required("base_url", what).and_then(|text| {
+        let url = web_address(&text).map_err(|problem| table.mistake("base_url", problem)).ok()?;
+        if url.scheme() == "http" && !around.allow_private {
+            table.mistake(
+                "base_url",
+                "must be https; plain http needs allow_private_destinations = true under [server]",
+            );
+        }
+        Some(url)
+    });
+    let preset = table
+        .text("preset")
+        .and_then(|name| Preset::find(&name).map_err(|problem| table.mistake("preset", problem)).ok());
+    let (timeout, connect_timeout) = read_timeouts(&table, around.lease);
+    let headers = table.get("headers").map(|item| read_headers(&item)).unwrap_or_default();
+    let mut contract = Contract {
+        key: read_key(&table, preset.as_ref()),
+        naturally_idempotent: table.flag("naturally_idempotent").unwrap_or(false),
+        lookup: table.table("lookup").and_then(read_lookup),
+        rules: read_rules(table.tables("rules")),
+        timeout,
+    };
+    if let Some(preset) = &preset {
+        contract.rules.extend(preset.rules());
+    }
+    check_key(&table, &contract, &headers);
+    let limit = table.table("limit").and_then(read_limit);
+    let retry = table.has("retry").then(|| read_retry(table.table("retry")));
+    table.finish();
+    Some(Destination {
+        name: name.to_owned(),
+        base_url: base_url?,
+        preset: preset.map(|preset| preset.name.to_owned()),
+        contract,
+        timeout,
+        connect_timeout,
+        headers,
+        limit,
+        retry,
+    })
+}
+
+fn read_timeouts(table: &Table<'_>, lease: Duration) -> (Duration, Duration) {
+    let timeout = table.duration("timeout").unwrap_or(Duration::from_secs(10));
+    let connect = table.duration("connect_timeout");
+    // A destination that only shortens its timeout need not state the other.
+    let connect = connect.unwrap_or_else(|| Duration::from_secs(3).min(timeout / 2));
+    let (total, inner, held) = (duration_text(timeout), duration_text(connect), duration_text(lease));
+    if timeout >= lease {
+        table.mistake(
+            "timeout",
+            format!(
+                "{total} is not less than the lease of {held}; write less, or a longer lease under [engine]"
+            ),
+        );
+    }
+    if timeout.is_zero() {
+        table.mistake("timeout", "must be longer than 0s");
+    } else if connect >= timeout {
+        table.mistake(
+            "connect_timeout",
+            format!("{inner} is not less than the timeout of {total}; write less"),
+        );
+    } else if connect.is_zero() {
+        table.mistake("connect_timeout", "must be longer than 0s");
+    }
+    (timeout, connect)
+}
+
+fn read_headers(item: &Item<'_>) -> Vec<(String, String)> {
+    let Some(table) = item.table() else { return Vec::new() };
+    let read = |(name, item): (String, Item<'_>)| {
+        let value = item.text();
+        let named = header_name(&name).map_err(|problem| item.mistake(problem)).is_ok();
+        let value = value?;
+        if HeaderValue::from_str(&value).is_err() {
+            item.mistake("this value cannot be sent in a header: it holds a control character or a letter outside ASCII");
+            return None;
+        }
+        named.then_some((name, value))
+    };
+    table.entries().into_iter().filter_map(read).collect()
+}
+
+/// Refuses what is no header's name, and the headers that only the client may write.
+pub(super) fn header_name(name: &str) -> Result<(), String> {
+    if HeaderName::from_bytes(name.as_bytes()).is_err() {
+        return Err("this is no header's name".to_owned());
+    }
+    let own = ["connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade"];
+    if own.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+        return Err("this header is written by the client itself; remove it".to_owned());
+    }
+    Ok(())
+}
+
+fn read_key(table: &Table<'_>, preset: Option<&Preset>) -> Option<KeyPromise> {
+    let preset_header = preset.and_then(|preset| preset.header);
+    let Some(key) = table.table("key") else {
+        let header = preset_header?.to_owned();
+        return Some(KeyPromise { header, window: Duration::ZERO });
+    };
+    let header = match preset_header {
+        Some(header) if !key.has("header") => Some(header.to_owned()),
+        _ => key.required("header", "the name of the header that takes the key, such as \"Idempotency-Key\""),
+    };
+    if let Some(Err(problem)) = header.as_deref().map(header_name) {
+        key.mistake("header", problem);
+    }
+    let window = key.duration("window").unwrap_or(Duration::ZERO);
+    key.finish();
+    Some(KeyPromise { header: header?, window })
+}
+
+fn check_key(table: &Table<'_>, contract: &Contract, headers: &[(String, String)]) {
+    let Some(key) = &contract.key else { return };
+    if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(&key.header)) {
+        table.mistake("headers", format!("{} takes the key of each step; remove it here", key.header));
+    }
+    if !key.window.is_zero() && key.window <= contract.margin() {
+        table.mistake(
+            "key.window",
+            format!(
+                "{} is not longer than the {} that are kept back for one exchange and for clocks, so that it would \
+                 never be used; write what the destination promises, or \"0s\" when that is too short",
+                duration_text(key.window),
+                duration_text(contract.margin()),
+            ),
+        );
+    }
+}
+
+fn read_lookup(table: Table<'_>) -> Option<Lookup> {
+    let path = table.required("path", "a path such as \"/tickets?external_ref={{ key }}\"");
+    if let (Some(text), Some(item)) = (&path, table.get("path")) {
+        Scope::LOOKUP.parse(Place::Path, text, &item);
+        check_path(text, &item);
+    }
+    let found = pointer(&table, "found");
+    if !table.has("found") {
+        table.mistake("found", "is missing; write a JSON pointer to what was found, such as \"/tickets/0\"");
+    }
+    let lookup = Lookup {
+        path: path.unwrap_or_default(),
+        found: found.unwrap_or_default(),
+        reference: pointer(&table, "reference"),
+        max_lag: table.duration("max_lag").unwrap_or(Duration::ZERO),
+    };
+    table.finish();
+    Some(lookup)
+}
+
+/// What must hold for a path's text before any value is known.
+pub(super) fn check_path(text: &str, item: &Item<'_>) {
+    let path = text.split('?').next().unwrap_or_default();
+    if !text.starts_with('/') {
+        item.mistake("must begin with \"/\"");
+    } else if path.split('/').any(super::request::is_dots) {
+        item.mistake("must have no part that is \".\" or \"..\"");
+    } else if text.contains(['\\', '#']) && !text.contains("{#") || text.chars().any(char::is_control) {
+        item.mistake("must hold no \"\\\", no \"#\" and no control character");
+    }
+}
+
+fn read_limit(table: Table<'_>) -> Option<Limit> {
+    let per_second = table.number("per_second").filter(|rate| {
+        let fits = rate.is_finite() && *rate > 0.0;
+        if !fits {
+            table.mistake("per_second", "must be a number above 0");
+        }
+        fits
+    });
+    let limit = Limit { per_second, in_flight: table.whole("in_flight", 1) };
+    table.finish();
+    (limit.per_second.is_some() || limit.in_flight.is_some()).then_some(limit)
+}

@@ -1,0 +1,135 @@
+//! `dlo.toml`: what it may hold, what it means, and everything that is wrong with it.
+
+mod body;
+mod check;
+mod derive;
+mod destination;
+mod guarantee;
+mod init;
+mod mistake;
+mod operation;
+mod preset;
+mod reader;
+mod request;
+mod rules;
+mod scope;
+mod secret;
+mod server;
+mod template;
+mod words;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use toml::de::DeTable;
+
+pub use body::BodyTemplate;
+pub use derive::{KeyFailure, MAX_SEARCH_VALUE};
+pub use destination::{Destination, Limit};
+pub use guarantee::{ALWAYS, Guarantee, guarantees, promise};
+pub use init::init_text;
+pub use mistake::{ConfigError, Mistake};
+pub use operation::{OperationType, StepType};
+pub use request::{OperationFacts, RenderContext, RenderError};
+pub use secret::{MIN_SECRET_KEY, SecretKey};
+pub use server::{Engine, RetryOverride, Server};
+pub use template::{Place, Template, TemplateError};
+pub use words::duration_text;
+
+use crate::domain::retry::RetryPolicy;
+use reader::{Notes, Table};
+
+/// Everything the file and the environment say, checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The file, as it was named.
+    pub path: PathBuf,
+    /// `[server]`.
+    pub server: Server,
+    /// `[engine]`.
+    pub engine: Engine,
+    /// `[retry]`: what holds where a destination or a type states nothing.
+    pub retry: RetryPolicy,
+    /// `[destinations.NAME]` by name.
+    pub destinations: BTreeMap<String, Destination>,
+    /// `[operations.TYPE]` by name.
+    pub operations: BTreeMap<String, OperationType>,
+    /// Absent when neither the environment nor the file names one.
+    pub secret_key: Option<SecretKey>,
+}
+
+/// Tables that the public interface names and this version does not read.
+const LATER: [&str; 3] = ["sources", "alerts", "auth"];
+
+impl Config {
+    /// Reads a file and the environment; every mistake is reported, not only the first.
+    pub fn load(path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let shown = path.display();
+            ConfigError::whole(match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    format!("no configuration at {shown}; `dlo init` writes one")
+                }
+                _ => format!("{shown} cannot be read: {error}"),
+            })
+        })?;
+        Self::read(path, &text, env)
+    }
+
+    /// The same for a text that stands for the file at `path`.
+    pub fn read(path: &Path, text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let notes = Notes::new(path.display().to_string(), text, env);
+        let (document, errors) = DeTable::parse_recoverable(text);
+        if !errors.is_empty() {
+            for error in errors {
+                let message = error.message().lines().collect::<Vec<_>>().join(", ");
+                notes.mistake_in_text(error.span().map(|span| span.start), message);
+            }
+            return notes.finish(None);
+        }
+        let config = Self::of(&notes, path, &Table::new(&notes, String::new(), document.get_ref()));
+        notes.finish(config)
+    }
+
+    fn of<'a>(notes: &'a Notes<'a>, path: &Path, root: &Table<'a>) -> Option<Self> {
+        for later in LATER {
+            if let Some(item) = root.get(later) {
+                item.mistake("comes with a later version; remove it for now");
+            }
+        }
+        let server_table = root.table("server");
+        let server = server::read_server(notes, server_table.as_ref());
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let secret_key = secret::read(notes, server_table.as_ref(), directory);
+        if let Some(table) = &server_table {
+            table.finish();
+        }
+        let engine = server::read_engine(root.table("engine"));
+        let retry = server::read_retry(root.table("retry")).over(&RetryPolicy::default());
+        // What `[server]` says is not known when it holds mistakes: no others are made up from that.
+        let allow_private = server.as_ref().is_none_or(|server| server.allow_private_destinations);
+        let around = destination::Surroundings { allow_private, lease: engine.lease };
+        let destinations_table = root.table("destinations");
+        let names: Vec<String> = destinations_table
+            .iter()
+            .flat_map(|table| table.entries().into_iter().map(|(name, _)| name))
+            .collect();
+        let destinations = destination::read_all(destinations_table, around);
+        let known = operation::Known { destinations: &destinations, names: &names, retry: &retry };
+        let operations = operation::read_all(root.table("operations"), &known);
+        root.finish();
+        check::windows(notes, &destinations, &operations);
+        Some(Self {
+            path: path.to_owned(),
+            server: server?,
+            engine,
+            retry,
+            destinations,
+            operations,
+            secret_key,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! From an operation to the exact bytes of a step's request.
+
+use std::collections::BTreeMap;
+
+use minijinja::context;
+use minijinja::value::Serde;
+use serde::Serialize;
+use serde_json::Value;
+use url::Url;
+use uuid::Uuid;
+
+use super::destination::Destination;
+use super::operation::StepType;
+use super::template::NOTHING;
+use crate::domain::attempt::StoredRequest;
+use crate::domain::time::Timestamp;
+
+/// What a step's templates may name.
+#[derive(Clone, Debug)]
+pub struct RenderContext<'a> {
+    /// The operation's payload.
+    pub payload: &'a Value,
+    /// The key that the destination will see: a UUID.
+    pub key: String,
+    /// The operation's own facts.
+    pub operation: OperationFacts,
+    /// When the operation was accepted.
+    pub received_at: Timestamp,
+    /// What earlier steps saved: by the step's name, an object of what was saved under which name.
+    pub steps: &'a BTreeMap<String, Value>,
+}
+
+/// `operation` in a template.
+#[derive(Clone, Debug, Serialize)]
+pub struct OperationFacts {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// The operation key.
+    pub key: String,
+    /// The type's name: `operation.type`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The caller's own reference, when one was sent.
+    pub correlation_id: Option<String>,
+    /// Where the operation came from, when that was sent.
+    pub source: Option<String>,
+}
+
+/// Why a request could not be built: nothing was sent, and nothing will be until the data or the
+/// configuration has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the request cannot be built: {part}: {why}")]
+pub struct RenderError {
+    /// `path`, `body` or a header's name.
+    pub part: String,
+    /// What stands in the way, such as `payload.order_id is missing`.
+    pub why: String,
+}
+
+impl RenderContext<'_> {
+    fn values(&self) -> minijinja::Value {
+        context! {
+            payload => Serde(self.payload),
+            key => self.key.as_str(),
+            operation => Serde(&self.operation),
+            received_at => self.received_at.rfc3339(),
+            steps => Serde(self.steps),
+        }
+    }
+}
+
+impl StepType {
+    /// The request that every attempt at this step sends. `payload_text` is the payload to the
+    /// byte: it is the body when the file describes none. The destination's own headers are not
+    /// in it, since they carry credentials.
+    pub fn request(
+        &self,
+        destination: &Destination,
+        payload_text: &str,
+        context: &RenderContext<'_>,
+    ) -> Result<StoredRequest, RenderError> {
+        let values = context.values();
+        let failed = |part: &str| {
+            let part = part.to_owned();
+            move |why| RenderError { part, why }
+        };
+        let path = self.path.render(&values).map_err(failed("path"))?;
+        let url = joined(&destination.base_url, &path).map_err(failed("path"))?;
+        let mut headers = Vec::with_capacity(self.headers.len() + 2);
+        for (name, template) in &self.headers {
+            let value = template.render(&values).and_then(header_value).map_err(failed(name))?;
+            headers.push((name.clone(), value));
+        }
+        if let Some(key) = &destination.contract.key {
+            let value = header_value(context.key.clone()).map_err(failed(&key.header))?;
+            headers.push((key.header.clone(), value));
+        }
+        let body = match &self.body {
+            Some(template) => Some(template.render(&values).map_err(failed("body"))?.to_string()),
+            None if self.sends_payload() => Some(payload_text.to_owned()),
+            None => None,
+        };
+        if body.is_some() && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+            headers.push(("content-type".to_owned(), "application/json".to_owned()));
+        }
+        Ok(StoredRequest { method: self.method.clone(), url, headers, body })
+    }
+
+    /// Whether the payload is the body when no other is described.
+    fn sends_payload(&self) -> bool {
+        !matches!(self.method.as_str(), "GET" | "HEAD" | "DELETE")
+    }
+}
+
+/// The base address and a path behind it, as text; the address of another host, or another path
+/// than the one that was written, is refused.
+fn joined(base: &Url, path: &str) -> Result<String, String> {
+    let (before, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+    if before.split('/').any(|segment| !segment.is_empty() && segment.chars().all(|c| c == NOTHING)) {
+        return Err("a value that makes up a whole part of it is empty".to_owned());
+    }
+    if before.split('/').any(is_dots) {
+        return Err("a part of it is \".\" or \"..\", which would lead elsewhere".to_owned());
+    }
+    let mut text = format!("{}{before}", base.as_str().trim_end_matches('/'));
+    if let Some(query) = query {
+        text.push('?');
+        text.push_str(query);
+    }
+    text.retain(|c| c != NOTHING);
+    let url = Url::parse(&text).map_err(|error| error.to_string())?;
+    let stays = url.origin() == base.origin()
+        && url.path().starts_with(base.path().trim_end_matches('/'))
+        && url.fragment().is_none()
+        && url.username().is_empty()
+        && url.password().is_none();
+    if stays { Ok(url.into()) } else { Err("it leads away from the destination's base_url".to_owned()) }
+}
+
+/// Whether an address's reader would take a segment for a step up or for none.
+pub(super) fn is_dots(segment: &str) -> bool {
+    let plain: String = segment.to_ascii_lowercase().replace("%2e", ".");
+    let plain = plain.replace(NOTHING, "");
+    plain == "." || plain == ".."
+}
+
+/// Lets through what every client and server agrees on.
+fn header_value(value: String) -> Result<String, String> {
+    if value.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        Ok(value)
+    } else if value.chars().any(char::is_control) {
+        Err("its value holds a control character".to_owned())
+    } else {
+        Err("its value holds a letter that no header can carry; use the filter urlencode".to_owned())
+    }
+}

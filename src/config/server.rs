@@ -1,0 +1,170 @@
+//! `[server]`, `[engine]` and the words of a retry policy.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use url::Url;
+
+use super::reader::{Notes, Table};
+use crate::domain::retry::RetryPolicy;
+
+/// What the process listens on, is reached at and stores in.
+#[derive(Clone)]
+pub struct Server {
+    /// Address and port.
+    pub listen: SocketAddr,
+    /// What people and links use; `https` makes cookies secure.
+    pub public_url: Url,
+    /// `sqlite:FILE` or `postgres://...`; may hold a password.
+    pub database_url: String,
+    /// Whether requests may go to loopback and private networks, and over plain http.
+    pub allow_private_destinations: bool,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let scheme = self.database_url.split(':').next().unwrap_or_default();
+        f.debug_struct("Server")
+            .field("listen", &self.listen)
+            .field("public_url", &self.public_url.as_str())
+            .field("database_url", &format_args!("{scheme}:(redacted)"))
+            .field("allow_private_destinations", &self.allow_private_destinations)
+            .finish()
+    }
+}
+
+/// How attempts are carried out on this node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Engine {
+    /// Attempts in flight at once; at least 1.
+    pub concurrency: usize,
+    /// How long a worker may hold an operation; longer than every destination's timeout.
+    pub lease: Duration,
+    /// Bytes of an answer that are kept.
+    pub answer_cap: usize,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self { concurrency: 64, lease: Duration::from_mins(1), answer_cap: 64 * 1024 }
+    }
+}
+
+/// The part of a retry policy that a destination or an operation states for itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RetryOverride {
+    /// Sends in one round; at least 1.
+    pub attempts: Option<u32>,
+    /// From the beginning of the round.
+    pub max_age: Option<Duration>,
+    /// The most that the first wait can be.
+    pub first_delay: Option<Duration>,
+    /// At least 1.
+    pub factor: Option<f64>,
+    /// No wait is longer.
+    pub max_delay: Option<Duration>,
+}
+
+impl RetryOverride {
+    /// This over a policy: what is not stated stays.
+    pub fn over(&self, base: &RetryPolicy) -> RetryPolicy {
+        RetryPolicy {
+            attempts: self.attempts.unwrap_or(base.attempts),
+            max_age: self.max_age.unwrap_or(base.max_age),
+            first_delay: self.first_delay.unwrap_or(base.first_delay),
+            factor: self.factor.unwrap_or(base.factor),
+            max_delay: self.max_delay.unwrap_or(base.max_delay),
+        }
+    }
+}
+
+/// A retry table; nothing is stated when it is absent.
+pub(super) fn read_retry(table: Option<Table<'_>>) -> RetryOverride {
+    let Some(table) = table else { return RetryOverride::default() };
+    let factor = table.number("factor").filter(|factor| {
+        let fits = factor.is_finite() && *factor >= 1.0;
+        if !fits {
+            table.mistake("factor", "must be a number of at least 1");
+        }
+        fits
+    });
+    let read = RetryOverride {
+        attempts: table.whole("attempts", 1),
+        max_age: table.duration("max_age"),
+        first_delay: table.duration("first_delay"),
+        factor,
+        max_delay: table.duration("max_delay"),
+    };
+    table.finish();
+    read
+}
+
+/// `[server]` with what the environment overrides.
+pub(super) fn read_server(notes: &Notes<'_>, table: Option<&Table<'_>>) -> Option<Server> {
+    let listen = setting(notes, table, "listen", "DLO_LISTEN", |text| {
+        text.parse::<SocketAddr>()
+            .map_err(|_| "must be an address and a port such as \"127.0.0.1:8080\"".to_owned())
+    });
+    let public_url = setting(notes, table, "public_url", "DLO_PUBLIC_URL", |text| web_address(text));
+    let database_url = setting(notes, table, "database_url", "DLO_DATABASE_URL", |text| {
+        let known = ["sqlite:", "postgres://", "postgresql://"];
+        if known.iter().any(|scheme| text.starts_with(scheme)) {
+            Ok(text.to_owned())
+        } else {
+            Err("must be \"sqlite:FILE\" or \"postgres://USER@HOST/NAME\"".to_owned())
+        }
+    });
+    let allow_private_destinations =
+        table.and_then(|table| table.flag("allow_private_destinations")).unwrap_or(false);
+    let listen = listen.unwrap_or_else(|| Some(SocketAddr::from(([127, 0, 0, 1], 8080))))?;
+    let public_url = public_url.unwrap_or_else(|| Url::parse(&format!("http://{listen}")).ok())?;
+    let database_url = database_url.unwrap_or_else(|| Some("sqlite:dlo.db".to_owned()))?;
+    Some(Server { listen, public_url, database_url, allow_private_destinations })
+}
+
+/// A value from the environment or else the file: absent when neither states it, `Some(None)`
+/// when what is stated is a mistake.
+fn setting<T>(
+    notes: &Notes<'_>,
+    table: Option<&Table<'_>>,
+    key: &'static str,
+    variable: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Option<Option<T>> {
+    // Asked for in any case: the key is known even where the environment wins.
+    let item = table.and_then(|table| table.get(key));
+    if let Some(text) = notes.env(variable) {
+        return Some(parse(&text).map_err(|problem| notes.mistake_in_env(variable, problem)).ok());
+    }
+    let item = item?;
+    let text = item.text();
+    Some(text.and_then(|text| parse(&text).map_err(|problem| item.mistake(problem)).ok()))
+}
+
+/// An http or https address without user info, query or fragment.
+pub(super) fn web_address(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+        .ok_or("must be an address such as \"https://example.com\"")?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must hold no user name and no password; credentials belong in headers".to_owned());
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("must end before any \"?\" or \"#\"".to_owned());
+    }
+    Ok(url)
+}
+
+/// `[engine]`.
+pub(super) fn read_engine(table: Option<Table<'_>>) -> Engine {
+    let defaults = Engine::default();
+    let Some(table) = table else { return defaults };
+    let engine = Engine {
+        concurrency: table.whole("concurrency", 1).unwrap_or(defaults.concurrency),
+        lease: table.duration("lease").unwrap_or(defaults.lease),
+        answer_cap: table.whole("answer_cap", 1).unwrap_or(defaults.answer_cap),
+    };
+    table.finish();
+    engine
+}

@@ -1,0 +1,1 @@
+//! Whole files in, configurations or mistakes out.

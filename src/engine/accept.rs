@@ -1,0 +1,306 @@
+//! Acceptance: a submission becomes an operation, or is told which one it repeats. It is answered
+//! only once that is durable.
+//!
+//! Submissions that arrive while a commit is being written share the next one.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, mpsc, oneshot};
+use uuid::Uuid;
+
+use crate::config::{Config, OperationType};
+use crate::domain::ambient::Ambient;
+use crate::domain::key::{DestinationKey, KeyError, OperationKey, PayloadDigest};
+use crate::domain::operation::{NewOperation, NewStep};
+use crate::store::events::{self, EventKind, EventRow};
+use crate::store::{Db, MAX_ROWS, StoreError, operations};
+
+/// Submissions that may wait for a commit before senders have to.
+const QUEUE: usize = 1024;
+
+/// What somebody wants done.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// The operation type's name.
+    pub kind: String,
+    /// JSON, kept to the byte.
+    pub payload: Box<RawValue>,
+    /// The caller's key; must agree with the type's own where it derives one.
+    pub key: Option<String>,
+    /// The caller's own.
+    pub correlation_id: Option<String>,
+    /// Where it came from.
+    pub source: Option<String>,
+    /// Who submits.
+    pub by: String,
+}
+
+/// What became of a submission.
+#[derive(Clone, Debug)]
+pub enum Accepted {
+    /// It is a new operation.
+    Created(Arc<NewOperation>),
+    /// It repeats this one; nothing was done.
+    Duplicate(Uuid),
+}
+
+/// Why a submission was not accepted. Nothing of it is stored.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SubmitError {
+    /// No such type is configured.
+    #[error("there is no operation type {kind:?}{}", suggestion.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
+    UnknownType {
+        /// What was asked for.
+        kind: String,
+        /// The nearest configured name.
+        suggestion: Option<String>,
+    },
+    /// Something is not of its form.
+    #[error("{0}")]
+    Malformed(String),
+    /// There is no key, and none can be derived.
+    #[error("{0}")]
+    KeyMissing(String),
+    /// The key belongs to another submission.
+    #[error("the key {key:?} was first used by operation {first}, with another {what}")]
+    KeyReused {
+        /// The key.
+        key: String,
+        /// The operation that has it.
+        first: Uuid,
+        /// `payload` or `type`.
+        what: &'static str,
+    },
+    /// It could not be stored. Submit it again under the same key.
+    #[error("the database did not take it; submit it again under the same key")]
+    Unavailable,
+}
+
+struct Job {
+    operation: Arc<NewOperation>,
+    answer: oneshot::Sender<Result<Accepted, SubmitError>>,
+}
+
+/// The way in. Cheap to clone.
+#[derive(Clone)]
+pub struct Intake {
+    config: Arc<Config>,
+    ambient: Ambient,
+    jobs: mpsc::Sender<Job>,
+}
+
+impl Intake {
+    /// Starts the task that commits. It ends when every clone is gone. `wake` is told of new work.
+    pub fn start(db: Db, config: Arc<Config>, ambient: Ambient, wake: Arc<Notify>) -> Self {
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        tokio::spawn(commit_all(db, ambient.clone(), queue, wake));
+        Self { config, ambient, jobs }
+    }
+
+    /// Accepts a submission; returns when it is durable.
+    pub async fn submit(&self, submission: Submission) -> Result<Accepted, SubmitError> {
+        self.enqueue(submission).await?.await.unwrap_or(Err(SubmitError::Unavailable))
+    }
+
+    /// Hands a submission in; the answer follows. Many can be handed in before the first answer is
+    /// waited for, and share commits.
+    pub async fn enqueue(
+        &self,
+        submission: Submission,
+    ) -> Result<oneshot::Receiver<Result<Accepted, SubmitError>>, SubmitError> {
+        let operation = Arc::new(self.prepare(submission)?);
+        let (answer, receiver) = oneshot::channel();
+        self.jobs.send(Job { operation, answer }).await.map_err(|_| SubmitError::Unavailable)?;
+        Ok(receiver)
+    }
+
+    /// Checks a submission and derives all that is stored of it.
+    fn prepare(&self, submission: Submission) -> Result<NewOperation, SubmitError> {
+        let Submission { kind, payload, key, correlation_id, source, by } = submission;
+        let kind = self.kind(&kind)?;
+        let digest = PayloadDigest::of(&payload)
+            .map_err(|error| SubmitError::Malformed(format!("the payload: {error}")))?;
+        let value: Value = serde_json::from_str(payload.get())
+            .map_err(|error| SubmitError::Malformed(format!("the payload: {error}")))?;
+        let steps = kind
+            .steps
+            .iter()
+            .map(|step| NewStep {
+                name: step.name.clone(),
+                destination: step.destination.clone(),
+                key: DestinationKey(self.ambient.opaque()),
+            })
+            .collect();
+        Ok(NewOperation {
+            id: self.ambient.id(),
+            key: agreed_key(kind, key, &value)?,
+            kind: kind.name.clone(),
+            payload,
+            digest,
+            correlation_id: short_text("correlation_id", correlation_id)?,
+            source: short_text("source", source)?,
+            severity: kind.severity,
+            submitted_by: by,
+            received_at: self.ambient.now(),
+            steps,
+            search: kind.search_values(&value),
+        })
+    }
+
+    fn kind(&self, name: &str) -> Result<&OperationType, SubmitError> {
+        self.config.operations.get(name).ok_or_else(|| SubmitError::UnknownType {
+            kind: name.chars().take(100).collect(),
+            suggestion: self
+                .config
+                .operations
+                .keys()
+                .map(|known| (strsim::jaro_winkler(known, name), known))
+                .filter(|(likeness, _)| *likeness > 0.8)
+                .max_by(|a, b| a.0.total_cmp(&b.0))
+                .map(|(_, known)| known.clone()),
+        })
+    }
+}
+
+/// The key that the caller gave and the one that the type derives: one of them, or both when they
+/// agree.
+fn agreed_key(
+    kind: &OperationType,
+    given: Option<String>,
+    payload: &Value,
+) -> Result<OperationKey, SubmitError> {
+    let given = given.map(OperationKey::new).transpose().map_err(bad_key)?;
+    let derived =
+        kind.derive_key(payload).map_err(|failure| SubmitError::KeyMissing(failure.to_string()));
+    match (given, derived) {
+        (Some(given), Ok(Some(derived))) if given != derived => Err(SubmitError::Malformed(format!(
+            "the key {:?} is not the one that {} derives from this payload, {:?}; leave it out or send that one",
+            given.as_str(),
+            kind.name,
+            derived.as_str()
+        ))),
+        (_, Err(missing)) => Err(missing),
+        (_, Ok(Some(key))) | (Some(key), Ok(None)) => Ok(key),
+        (None, Ok(None)) => Err(SubmitError::KeyMissing(format!(
+            "{} derives no key from its payload: send one as \"key\" or in the header Idempotency-Key",
+            kind.name
+        ))),
+    }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
+fn bad_key(error: KeyError) -> SubmitError {
+    match error {
+        KeyError::Empty => SubmitError::KeyMissing(error.to_string()),
+        KeyError::TooLong(_) | KeyError::Control => SubmitError::Malformed(error.to_string()),
+    }
+}
+
+fn short_text(name: &str, text: Option<String>) -> Result<Option<String>, SubmitError> {
+    match text {
+        Some(text) if text.chars().count() > 255 => {
+            Err(SubmitError::Malformed(format!("{name} has more than 255 characters")))
+        }
+        Some(text) if text.chars().any(char::is_control) => {
+            Err(SubmitError::Malformed(format!("{name} holds a control character")))
+        }
+        Some(text) if text.is_empty() => Ok(None),
+        other => Ok(other),
+    }
+}
+
+async fn commit_all(db: Db, ambient: Ambient, mut queue: mpsc::Receiver<Job>, wake: Arc<Notify>) {
+    let mut batch = Vec::with_capacity(MAX_ROWS);
+    while queue.recv_many(&mut batch, MAX_ROWS).await > 0 {
+        let operations: Vec<Arc<NewOperation>> =
+            batch.iter().map(|job| Arc::clone(&job.operation)).collect();
+        let answers = commit(&db, &ambient, &operations).await;
+        wake.notify_one();
+        match answers {
+            Ok(answers) => {
+                for (job, answer) in batch.drain(..).zip(answers) {
+                    // A client that left needs no answer; what it sent is stored all the same.
+                    let _ = job.answer.send(answer);
+                }
+            }
+            Err(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, "submissions could not be stored");
+                for job in batch.drain(..) {
+                    let _ = job.answer.send(Err(SubmitError::Unavailable));
+                }
+            }
+        }
+    }
+}
+
+/// One commit of many submissions: the answers in their order.
+async fn commit(
+    db: &Db,
+    ambient: &Ambient,
+    batch: &[Arc<NewOperation>],
+) -> Result<Vec<Result<Accepted, SubmitError>>, StoreError> {
+    let mut seen = HashSet::new();
+    let first: Vec<&NewOperation> =
+        batch.iter().map(AsRef::as_ref).filter(|operation| seen.insert(&operation.key)).collect();
+    let mut tx = db.begin().await?;
+    let inserted: HashSet<Uuid> = operations::insert(&mut tx, &first).await?.into_iter().collect();
+    let repeated: Vec<&str> = batch
+        .iter()
+        .filter(|operation| !inserted.contains(&operation.id))
+        .map(|operation| operation.key.as_str())
+        .collect::<HashSet<_>>()
+        .into_iter()
+        .collect();
+    let known: HashMap<String, operations::OperationRow> = if repeated.is_empty() {
+        HashMap::new()
+    } else {
+        operations::by_keys(&mut tx, &repeated)
+            .await?
+            .into_iter()
+            .map(|row| (row.key.clone(), row))
+            .collect()
+    };
+    let mut notes = Vec::new();
+    let answers = batch
+        .iter()
+        .map(|operation| {
+            if inserted.contains(&operation.id) {
+                return Ok(Accepted::Created(Arc::clone(operation)));
+            }
+            let Some(row) = known.get(operation.key.as_str()) else {
+                return Err(SubmitError::Unavailable);
+            };
+            let reused = |what| SubmitError::KeyReused {
+                key: operation.key.as_str().to_owned(),
+                first: row.id,
+                what,
+            };
+            let detail = if row.kind != operation.kind {
+                Err(reused("type"))
+            } else if row.digest != operation.digest {
+                Err(reused("payload"))
+            } else {
+                Ok("The same submission came again; nothing was done.")
+            };
+            notes.push(EventRow {
+                id: ambient.id(),
+                operation_id: row.id,
+                at: operation.received_at,
+                kind: EventKind::Duplicate,
+                actor: operation.submitted_by.clone(),
+                detail: match &detail {
+                    Ok(text) => (*text).to_owned(),
+                    Err(_) => "The key came again with other data; it was refused.".to_owned(),
+                },
+            });
+            detail.map(|_| Accepted::Duplicate(row.id))
+        })
+        .collect();
+    events::insert(&mut tx, &notes).await?;
+    crate::store::work::announce(&mut tx).await?;
+    tx.commit().await?;
+    Ok(answers)
+}

@@ -1,0 +1,337 @@
+//! What people do to dead letters. An action never sends: it makes the gate's checks, writes a row
+//! of work and an audit entry in one transaction, and answers with a verdict.
+
+use uuid::Uuid;
+
+use super::thread::Thread;
+use crate::domain::actor::{Actor, Right};
+use crate::domain::attempt::{Cause, Waiver};
+use crate::domain::dead_letter::{DeadLetterStatus, Resolution};
+use crate::domain::time::Timestamp;
+use crate::domain::verdict::{CheckName, Run, Verdict, VerdictKind};
+use crate::gate::examine::Examined;
+use crate::gate::{Gate, GateError};
+use crate::store::audit::{self, AuditRow};
+use crate::store::dead_letters::{self, Closing};
+use crate::store::work::{self, NewWork};
+use crate::store::{StoreError, Tx, actions};
+
+/// The longest reason, in characters.
+pub const MAX_REASON: usize = 1_000;
+
+/// Who does it, why, and under which id.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// Who.
+    pub actor: &'a Actor,
+    /// The same id again returns the first answer and does nothing.
+    pub action_id: &'a str,
+    /// Why, in their words.
+    pub reason: &'a str,
+    /// From where: an address, or the command line.
+    pub origin: &'a str,
+}
+
+text_enum! {
+    /// What an override sends.
+    pub enum OverrideMode {
+        /// The same request under the same key: a destination that still knows it does nothing.
+        SameKey = "same_key",
+        /// A deliberate second effect under a new key.
+        NewEffect = "new_effect",
+    }
+}
+
+/// How a dead letter is closed.
+#[derive(Clone, Debug)]
+pub struct Resolve {
+    /// How.
+    pub resolution: Resolution,
+    /// The id over there.
+    pub reference: Option<String>,
+}
+
+/// Why an action was not done. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ActionError {
+    /// They may not.
+    #[error("you need {0}")]
+    Forbidden(String),
+    /// There is no such thing.
+    #[error("there is no such operation or dead letter")]
+    NotFound,
+    /// Something that was given cannot be taken.
+    #[error("{0}")]
+    Invalid(String),
+    /// The action id was used for something else.
+    #[error("this action id was used for another action; send a new one")]
+    IdReused,
+    /// It is closed, or being tried again.
+    #[error("this dead letter is {0}, so it cannot be resolved now")]
+    NotOpen(DeadLetterStatus),
+    /// The ledger said no.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+    /// An answer that was stored cannot be read.
+    #[error("the stored answer of this action cannot be read")]
+    Answer(#[from] serde_json::Error),
+}
+
+impl From<StoreError> for ActionError {
+    fn from(error: StoreError) -> Self {
+        Self::Gate(error.into())
+    }
+}
+
+/// Has an operation tried again, with its own key, through every check.
+pub async fn replay(gate: &Gate, operation: Uuid, request: &Request<'_>) -> Result<Verdict, ActionError> {
+    send_again(gate, operation, request, Plan { cause: Cause::Replay, mode: None }).await
+}
+
+/// Has an operation sent although named checks say no. `accept_duplicate` is the person's word
+/// that a second effect may come of it.
+pub async fn override_checks(
+    gate: &Gate,
+    operation: Uuid,
+    mode: OverrideMode,
+    accept_duplicate: bool,
+    request: &Request<'_>,
+) -> Result<Verdict, ActionError> {
+    if !accept_duplicate {
+        return Err(ActionError::Invalid(
+            "an override needs your word that a duplicate may come of it (accept_duplicate)".to_owned(),
+        ));
+    }
+    send_again(gate, operation, request, Plan { cause: Cause::Override, mode: Some(mode) }).await
+}
+
+/// The checks as a replay would meet them now, and what is known of the effect; for forms.
+pub async fn preview(gate: &Gate, operation: Uuid, actor: &Actor) -> Result<Verdict, ActionError> {
+    let mut tx = gate.db().begin().await?;
+    let asked = asked(gate, operation, actor, Cause::Replay, String::new());
+    let examined = examine(gate, &mut tx, &asked, actor, Right::Replay).await?;
+    let thread = Thread::load(&mut tx, operation).await?.ok_or(ActionError::NotFound)?;
+    Ok(verdict(&examined, &thread))
+}
+
+struct Plan {
+    cause: Cause,
+    mode: Option<OverrideMode>,
+}
+
+async fn send_again(
+    gate: &Gate,
+    operation: Uuid,
+    request: &Request<'_>,
+    plan: Plan,
+) -> Result<Verdict, ActionError> {
+    let right = if plan.mode.is_some() { Right::Override } else { Right::Replay };
+    permitted(request.actor, right)?;
+    let reason = reason(request.reason)?;
+    let actor = request.actor.to_string();
+    let now = gate.ambient().now();
+    let subject = format!("{} {operation}", plan.cause);
+    let mut tx = gate.db().begin().await?;
+    if let Some(earlier) = take(&mut tx, &actor, request.action_id, &subject, now).await? {
+        return Ok(serde_json::from_str(&earlier)?);
+    }
+    let mut asked = asked(gate, operation, request.actor, plan.cause, String::new());
+    let strict = examine(gate, &mut tx, &asked, request.actor, right).await?;
+    let (examined, waived) = match plan.mode {
+        None => (strict, Vec::new()),
+        Some(mode) => {
+            let waived = waivable(&strict, mode);
+            asked.waived = waived.iter().map(|w| w.as_str()).collect::<Vec<_>>().join(" ");
+            (examine(gate, &mut tx, &asked, request.actor, right).await?, waived)
+        }
+    };
+    let thread = Thread::load(&mut tx, operation).await?.ok_or(ActionError::NotFound)?;
+    let mut answer = verdict(&examined, &thread);
+    if plan.mode == Some(OverrideMode::SameKey) && waived.is_empty() && examined.examination.passed() {
+        answer.verdict = VerdictKind::Refused;
+        answer.reason = "No check stands in the way, so there is nothing to override: replay it.".to_owned();
+    }
+    if answer.verdict == VerdictKind::Accepted {
+        let new_effect = plan.mode == Some(OverrideMode::NewEffect);
+        if gate.requeue(&mut tx, &examined.facts, &asked, new_effect).await? {
+            dead_letters::replaying(&mut tx, operation).await?;
+            work::announce(&mut tx).await?;
+            answer.reason = match plan.mode {
+                Some(OverrideMode::NewEffect) => "It will be sent under a new key, as a second effect.",
+                Some(OverrideMode::SameKey) => "It will be sent under its own key; the named checks are waived.",
+                None => "All checks passed: it will be sent with its own key.",
+            }
+            .to_owned();
+            answer.run = Some(run(operation, &actor, now));
+        } else {
+            answer.verdict = VerdictKind::InFlight;
+            answer.reason = "Somebody else had it tried again a moment ago.".to_owned();
+        }
+    }
+    let entry = AuditRow {
+        id: gate.ambient().id(),
+        at: now,
+        actor: actor.clone(),
+        action: plan.cause.as_str().to_owned(),
+        operation_id: Some(operation),
+        dead_letter_id: thread.live_letter().map(|letter| letter.id),
+        reason: Some(reason),
+        result: answer.verdict.as_str().to_owned(),
+        detail: detail(&plan, &waived, &answer),
+        origin: request.origin.to_owned(),
+    };
+    audit::insert(&mut tx, &entry).await?;
+    actions::answer(&mut tx, &actor, request.action_id, &serde_json::to_string(&answer)?).await?;
+    tx.commit().await?;
+    Ok(answer)
+}
+
+/// Closes a dead letter at a person's word. `completed_at_destination` also records the effect, so
+/// that nothing will send it again.
+pub async fn resolve(
+    gate: &Gate,
+    letter: Uuid,
+    how: &Resolve,
+    request: &Request<'_>,
+) -> Result<(), ActionError> {
+    permitted(request.actor, Right::Resolve)?;
+    let reason = reason(request.reason)?;
+    let reference = how.reference.as_deref().map(str::trim).filter(|text| !text.is_empty());
+    if let Some(text) = reference
+        && (text.chars().count() > 200 || text.chars().any(char::is_control))
+    {
+        return Err(ActionError::Invalid("a reference is one line of at most 200 characters".to_owned()));
+    }
+    let actor = request.actor.to_string();
+    let now = gate.ambient().now();
+    let mut tx = gate.db().begin().await?;
+    if take(&mut tx, &actor, request.action_id, &format!("resolve {letter}"), now).await?.is_some() {
+        return Ok(());
+    }
+    let row = dead_letters::by_id(&mut tx, letter).await?.ok_or(ActionError::NotFound)?;
+    let asked = asked(gate, row.operation_id, request.actor, Cause::Replay, String::new());
+    let examined = examine(gate, &mut tx, &asked, request.actor, Right::Resolve).await?;
+    let closing = Closing {
+        id: letter,
+        resolution: how.resolution,
+        reason: &reason,
+        reference,
+        by: &actor,
+        at: now,
+    };
+    if !dead_letters::resolve(&mut tx, &closing).await? {
+        return Err(ActionError::NotOpen(row.status));
+    }
+    if how.resolution == Resolution::CompletedAtDestination {
+        gate.record_done(&mut tx, &examined.facts, reference).await?;
+        work::announce(&mut tx).await?;
+    }
+    let entry = AuditRow {
+        id: gate.ambient().id(),
+        at: now,
+        actor: actor.clone(),
+        action: "resolve".to_owned(),
+        operation_id: Some(row.operation_id),
+        dead_letter_id: Some(letter),
+        reason: Some(reason),
+        result: how.resolution.as_str().to_owned(),
+        detail: reference.map(|text| format!("reference {text}")).unwrap_or_default(),
+        origin: request.origin.to_owned(),
+    };
+    audit::insert(&mut tx, &entry).await?;
+    actions::answer(&mut tx, &actor, request.action_id, "resolved").await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+fn permitted(actor: &Actor, right: Right) -> Result<(), ActionError> {
+    if actor.may(right) { Ok(()) } else { Err(ActionError::Forbidden(actor.needs(right))) }
+}
+
+/// A reason as it is stored: one is required.
+fn reason(text: &str) -> Result<String, ActionError> {
+    let text = text.trim().replace('\0', "\u{fffd}");
+    match text.chars().count() {
+        0 => Err(ActionError::Invalid("a reason is required: say why, for whoever reads it later".to_owned())),
+        1..=MAX_REASON => Ok(text),
+        length => Err(ActionError::Invalid(format!(
+            "the reason has {length} characters; at most {MAX_REASON} are kept"
+        ))),
+    }
+}
+
+async fn take(
+    tx: &mut Tx,
+    actor: &str,
+    action_id: &str,
+    subject: &str,
+    at: Timestamp,
+) -> Result<Option<String>, ActionError> {
+    let length = action_id.chars().count();
+    if length == 0 || length > 200 || action_id.chars().any(char::is_control) {
+        return Err(ActionError::Invalid("an action id is a line of 1 to 200 characters".to_owned()));
+    }
+    match actions::take(tx, actor, action_id, subject, at).await? {
+        None => Ok(None),
+        Some(earlier) if earlier.subject == subject => Ok(Some(earlier.answer)),
+        Some(_) => Err(ActionError::IdReused),
+    }
+}
+
+fn asked(gate: &Gate, operation: Uuid, actor: &Actor, cause: Cause, waived: String) -> NewWork {
+    NewWork {
+        operation_id: operation,
+        // The gate takes the step that is not done, and its destination.
+        position: 0,
+        destination: String::new(),
+        cause,
+        requested_by: actor.to_string(),
+        waived,
+        at: gate.ambient().now(),
+    }
+}
+
+async fn examine(
+    gate: &Gate,
+    tx: &mut Tx,
+    asked: &NewWork,
+    actor: &Actor,
+    right: Right,
+) -> Result<Examined, ActionError> {
+    let allowed = if actor.may(right) { Ok(()) } else { Err(actor.needs(right)) };
+    gate.examine(tx, asked, allowed).await?.ok_or(ActionError::NotFound)
+}
+
+fn verdict(examined: &Examined, thread: &Thread) -> Verdict {
+    let mut verdict = examined.verdict(thread.known_result());
+    if verdict.verdict == VerdictKind::AlreadyDone {
+        verdict.attempt = thread.done_by();
+    }
+    verdict
+}
+
+/// The checks that stand in the way and that an override may waive. A new effect goes out under a
+/// new key, so that whatever is unknown of the old one is waived with it.
+fn waivable(strict: &Examined, mode: OverrideMode) -> Vec<Waiver> {
+    let all = [
+        (CheckName::KeyWindowOpen, Waiver::KeyWindow),
+        (CheckName::OutcomeKnown, Waiver::UnknownOutcome),
+        (CheckName::WithinCaps, Waiver::Caps),
+    ];
+    let stands = |name| strict.examination.checks.iter().any(|check| check.name == name && !check.passed);
+    all.into_iter()
+        .filter(|(name, _)| mode == OverrideMode::NewEffect || stands(*name))
+        .map(|(_, waiver)| waiver)
+        .collect()
+}
+
+fn run(operation: Uuid, by: &str, since: Timestamp) -> Run {
+    Run { by: by.to_owned(), since, url: format!("/operations/{operation}") }
+}
+
+fn detail(plan: &Plan, waived: &[Waiver], answer: &Verdict) -> String {
+    let Some(mode) = plan.mode else { return answer.reason.clone() };
+    let names: Vec<&str> = waived.iter().map(|waiver| waiver.as_str()).collect();
+    let known = answer.known_result.as_ref().map_or("nothing was known of the effect", |known| &known.how);
+    format!("mode {mode}; waived: {}; then known: {known}", names.join(", "))
+}

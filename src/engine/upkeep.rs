@@ -1,0 +1,65 @@
+//! What keeps a long-running process in order: hearing of other nodes' work, and dropping what has
+//! lapsed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::postgres::PgListener;
+use tokio::sync::{Notify, watch};
+
+use crate::domain::ambient::Ambient;
+use crate::store::{Db, StoreError, sessions, work};
+
+const TIDY_EVERY: Duration = Duration::from_mins(5);
+const AFTER_FAILURE: Duration = Duration::from_secs(2);
+
+/// Wakes the worker when another node says that it put in work. Without it the worker would find
+/// that work at its next look, half a second later.
+pub async fn listen(db: Db, wake: Arc<Notify>, mut stop: watch::Receiver<bool>) {
+    let Db::Postgres(pool) = db else { return };
+    let hear = async {
+        loop {
+            if let Err(error) = hear(&pool, &wake).await {
+                tracing::warn!(error = &error as &dyn std::error::Error, "not hearing other nodes");
+                tokio::time::sleep(AFTER_FAILURE).await;
+            }
+        }
+    };
+    tokio::select! {
+        () = hear => {}
+        _ = stop.wait_for(|stop| *stop) => {}
+    }
+}
+
+async fn hear(pool: &sqlx::PgPool, wake: &Notify) -> Result<(), sqlx::Error> {
+    let mut listener = PgListener::connect_with(pool).await?;
+    listener.listen(work::CHANNEL).await?;
+    loop {
+        listener.recv().await?;
+        wake.notify_one();
+    }
+}
+
+/// Drops lapsed sessions now and then.
+pub async fn tidy(db: Db, ambient: Ambient, mut stop: watch::Receiver<bool>) {
+    loop {
+        if let Err(error) = drop_sessions(&db, &ambient).await {
+            tracing::warn!(error = &error as &dyn std::error::Error, "lapsed sessions were not dropped");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(TIDY_EVERY) => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+    }
+}
+
+async fn drop_sessions(db: &Db, ambient: &Ambient) -> Result<(), StoreError> {
+    loop {
+        let mut tx = db.begin().await?;
+        let dropped = sessions::delete_expired(&mut tx, ambient.now()).await?;
+        tx.commit().await?;
+        if dropped == 0 {
+            return Ok(());
+        }
+    }
+}

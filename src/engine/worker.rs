@@ -1,0 +1,147 @@
+//! The ledger loop: settle what ended, claim what is due, send what the gate permits.
+//!
+//! One loop a process, so that one durable commit carries the settlements that arrived while the
+//! last one was being written, and the claims for the slots they left. No slot sleeps: an attempt
+//! that has to wait is a row with a time, and the loop wakes for the earliest.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+
+use super::send::Sender;
+use crate::gate::{Gate, GateError, Settlement, Turn};
+
+/// How long the loop waits after the database failed it.
+const AFTER_FAILURE: Duration = Duration::from_millis(500);
+
+/// How long it waits when nothing is known to be due: work may be put in by another process.
+const POLL: Duration = Duration::from_millis(500);
+
+/// One process's worker.
+pub struct Worker {
+    gate: Gate,
+    sender: Arc<Sender>,
+    wake: Arc<Notify>,
+    slots: usize,
+    sends: JoinSet<Settlement>,
+    ended: Vec<Settlement>,
+}
+
+impl Worker {
+    /// A worker that is told through `wake` when work was put in.
+    pub fn new(gate: Gate, sender: Arc<Sender>, wake: Arc<Notify>) -> Self {
+        let slots = gate.config().engine.concurrency;
+        Self { gate, sender, wake, slots, sends: JoinSet::new(), ended: Vec::new() }
+    }
+
+    /// Works until told to stop; then claims nothing more, and returns when every attempt under way
+    /// has ended and is settled.
+    pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
+        let sweep_every = (self.gate.config().engine.lease / 4).max(Duration::from_millis(250));
+        let mut sweep_at = Instant::now();
+        loop {
+            let stopping = *stop.borrow();
+            if stopping && self.sends.is_empty() && self.ended.is_empty() {
+                return;
+            }
+            if Instant::now() >= sweep_at {
+                self.sweep().await;
+                sweep_at = Instant::now() + sweep_every;
+            }
+            let slots = if stopping { 0 } else { self.free() };
+            let wait = match self.turn(slots).await {
+                Ok(turn) if turn.claimed == slots && slots > 0 => continue,
+                Ok(_) => self.until_due().await,
+                Err(error) => {
+                    tracing::error!(error = &error as &dyn std::error::Error, "the ledger could not be written");
+                    AFTER_FAILURE
+                }
+            };
+            let until = (Instant::now() + wait).min(sweep_at);
+            tokio::select! {
+                Some(ended) = self.sends.join_next() => self.take(ended),
+                () = self.wake.notified(), if !stopping => {}
+                () = tokio::time::sleep_until(until) => {}
+                changed = stop.changed(), if !stopping => {
+                    if changed.is_err() {
+                        // Whoever could tell us to stop is gone: so is our reason to run.
+                        return;
+                    }
+                }
+            }
+            self.take_ready();
+        }
+    }
+
+    /// Does everything that is due at this moment and returns when nothing is; for tests and for
+    /// commands that do one thing and end. How many attempts were made.
+    pub async fn run_until_idle(&mut self) -> Result<usize, GateError> {
+        let mut made = 0;
+        loop {
+            self.take_ready();
+            self.gate.sweep().await?;
+            let turn = self.turn(self.free()).await?;
+            made += turn.settled;
+            if let Some(ended) = self.sends.join_next().await {
+                self.take(ended);
+            } else if turn.claimed == 0 && turn.settled == 0 && self.ended.is_empty() {
+                return Ok(made);
+            }
+        }
+    }
+
+    fn free(&self) -> usize {
+        self.slots.saturating_sub(self.sends.len())
+    }
+
+    fn take_ready(&mut self) {
+        while let Some(ended) = self.sends.try_join_next() {
+            self.take(ended);
+        }
+    }
+
+    fn take(&mut self, ended: Result<Settlement, JoinError>) {
+        match ended {
+            Ok(settlement) => self.ended.push(settlement),
+            // Its attempt stays marked as sending until the lease runs out, and is uncertain then.
+            Err(error) => tracing::error!(error = &error as &dyn std::error::Error, "a send broke off"),
+        }
+    }
+
+    async fn turn(&mut self, slots: usize) -> Result<Turn, GateError> {
+        if slots == 0 && self.ended.is_empty() {
+            return Ok(Turn::default());
+        }
+        let mut turn = self.gate.turn(&mut self.ended, slots).await?;
+        for permit in turn.permits.drain(..) {
+            let sender = Arc::clone(&self.sender);
+            self.sends.spawn(async move { sender.send(permit).await });
+        }
+        Ok(turn)
+    }
+
+    async fn sweep(&self) {
+        match self.gate.sweep().await {
+            Ok(0) => {}
+            Ok(count) => tracing::warn!(count, "leases ran out; what they were sending may have happened"),
+            Err(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, "leases could not be checked");
+            }
+        }
+    }
+
+    /// How long until something is due.
+    async fn until_due(&self) -> Duration {
+        if self.free() == 0 {
+            return POLL;
+        }
+        match self.gate.next_due().await {
+            Ok(Some(due)) => due.since(self.gate.ambient().now()).min(POLL),
+            Ok(None) => POLL,
+            Err(_) => AFTER_FAILURE,
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The checks without a permit: for forms, previews, and the immediate verdict of a person's
+//! action, in the transaction that writes the row of work.
+
+use super::checks::{self, Ask, Examination};
+use super::{Gate, GateError, ledger};
+use crate::domain::attempt::{Cause, Outcome, Waiver};
+use crate::domain::key::DestinationKey;
+use crate::domain::operation::{OperationEvent, StepState};
+use crate::domain::retry::RetryPolicy;
+use crate::domain::verdict::{KnownResult, Run, Verdict, VerdictKind};
+use crate::store::work::{NewWork, WorkRow};
+use crate::store::{Tx, operations, work};
+
+/// What is known of an operation that somebody wants sent, and what the checks say of it.
+#[derive(Debug)]
+pub struct Examined {
+    /// The facts the checks were made on.
+    pub facts: WorkRow,
+    /// What they found.
+    pub examination: Examination,
+}
+
+impl Gate {
+    /// Makes every check for a person. Absent when there is no such operation.
+    pub async fn examine(
+        &self,
+        tx: &mut Tx,
+        asked: &NewWork,
+        allowed: Result<(), String>,
+    ) -> Result<Option<Examined>, GateError> {
+        let Some(facts) = work::as_if(tx, asked).await? else { return Ok(None) };
+        let waived = waivers(&asked.waived);
+        let ask = Ask { automatic: false, waived: &waived, allowed };
+        let contract = self.config.destinations.get(&facts.destination).map(|known| &known.contract);
+        let policy = self.policy(&facts.kind);
+        let examination = checks::examine(&facts, contract, &policy, &ask, self.ambient.now());
+        Ok(Some(Examined { facts, examination }))
+    }
+
+    /// Puts an examined operation back to work. False when it is there already.
+    pub async fn requeue(
+        &self,
+        tx: &mut Tx,
+        facts: &WorkRow,
+        asked: &NewWork,
+        new_effect: bool,
+    ) -> Result<bool, GateError> {
+        let row = NewWork { position: facts.position, destination: facts.destination.clone(), ..asked.clone() };
+        if !work::insert(tx, &row).await? {
+            return Ok(false);
+        }
+        if new_effect {
+            let key = DestinationKey(self.ambient.opaque());
+            ledger::next_generation(tx, facts.operation_id, facts.position, key).await?;
+        }
+        let state = facts.state.next(OperationEvent::Requeued)?;
+        let change = ledger::OperationChange { id: facts.operation_id, state, completed_at: None };
+        ledger::change_operations(tx, &[change]).await?;
+        Ok(true)
+    }
+
+    /// Takes a person's word that a step was done: it counts as completed, and the engine goes on
+    /// with the next one, if any.
+    pub async fn record_done(
+        &self,
+        tx: &mut Tx,
+        facts: &WorkRow,
+        reference: Option<&str>,
+    ) -> Result<(), GateError> {
+        let now = self.ambient.now();
+        let last = facts.position + 1 >= facts.steps;
+        let state = facts.state.next(OperationEvent::StepDone { last })?;
+        let step = ledger::StepChange {
+            operation_id: facts.operation_id,
+            position: facts.position,
+            state: StepState::Completed,
+            attempts: facts.attempts,
+            last_outcome: facts.last_outcome.unwrap_or(Outcome::NotSent),
+            saved: None,
+            reference: reference.map(str::to_owned),
+            completed_at: Some(now),
+        };
+        ledger::change_steps(tx, &[step]).await?;
+        let change =
+            ledger::OperationChange { id: facts.operation_id, state, completed_at: last.then_some(now) };
+        ledger::change_operations(tx, &[change]).await?;
+        if !last {
+            let steps = operations::steps(tx, &[facts.operation_id]).await?;
+            if let Some(next) = steps.iter().find(|step| step.position == facts.position + 1) {
+                let row = NewWork {
+                    operation_id: facts.operation_id,
+                    position: next.position,
+                    destination: next.destination.clone(),
+                    cause: Cause::Automatic,
+                    requested_by: "engine".to_owned(),
+                    waived: String::new(),
+                    at: now,
+                };
+                work::insert(tx, &row).await?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn policy(&self, kind: &str) -> RetryPolicy {
+        self.config.operations.get(kind).map_or_else(|| self.config.retry.clone(), |known| known.retry.clone())
+    }
+}
+
+impl Examined {
+    /// The published answer, with what is known of the effect.
+    pub fn verdict(&self, known_result: Option<KnownResult>) -> Verdict {
+        let facts = &self.facts;
+        let run = match self.examination.verdict {
+            VerdictKind::InFlight => facts.live_since.or(facts.queued_at).map(|since| Run {
+                by: facts.live_by.clone().unwrap_or_else(|| facts.requested_by.clone()),
+                since,
+                url: format!("/operations/{}", facts.operation_id),
+            }),
+            _ => None,
+        };
+        Verdict {
+            verdict: self.examination.verdict,
+            reason: self.examination.reason.clone(),
+            checks: self.examination.checks.clone(),
+            known_result,
+            attempt: facts.live_attempt,
+            run,
+        }
+    }
+}
+
+/// The checks that a row of work's words waive.
+pub(super) fn waivers(words: &str) -> Vec<Waiver> {
+    words.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()
+}

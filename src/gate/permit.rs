@@ -1,0 +1,129 @@
+//! The right to send once, and what must be given back for it.
+
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use crate::domain::attempt::StoredRequest;
+use crate::domain::classify::Event;
+use crate::domain::time::Timestamp;
+use crate::store::work::WorkRow;
+
+/// The right to send one step's request once. Only the gate makes one, after its checks passed and
+/// the attempt stands in the ledger; sending takes it by value.
+///
+/// It cannot be made by hand:
+///
+/// ```compile_fail
+/// use dead_letter_office::gate::Permit;
+/// let forged = Permit { held: todo!() };
+/// ```
+///
+/// ```compile_fail
+/// use dead_letter_office::gate::Permit;
+/// let forged = Permit::default();
+/// ```
+///
+/// ```compile_fail
+/// use dead_letter_office::gate::Permit;
+/// let forged: Permit = serde_json::from_str("{}").unwrap();
+/// ```
+///
+/// It cannot be used twice, copied or cloned:
+///
+/// ```compile_fail
+/// use dead_letter_office::domain::{classify::Event, time::Timestamp};
+/// use dead_letter_office::gate::Permit;
+/// fn twice(permit: Permit, first: Event, second: Event, at: Timestamp) {
+///     let _ = permit.ended(first, at);
+///     let _ = permit.ended(second, at);
+/// }
+/// ```
+///
+/// ```compile_fail
+/// use dead_letter_office::gate::Permit;
+/// fn copied(permit: &Permit) -> Permit {
+///     permit.clone()
+/// }
+/// ```
+///
+/// The same code with one use compiles, so the refusals above are about the second:
+///
+/// ```
+/// use dead_letter_office::domain::{classify::Event, time::Timestamp};
+/// use dead_letter_office::gate::{Permit, Settlement};
+/// fn once(permit: Permit, event: Event, at: Timestamp) -> Settlement {
+///     permit.ended(event, at)
+/// }
+/// ```
+#[must_use = "an attempt that is marked as sending has to be sent and settled"]
+#[derive(Debug)]
+pub struct Permit {
+    held: Box<Held>,
+}
+
+/// What the gate remembers of an attempt while it is out of the database.
+#[derive(Debug)]
+pub(super) struct Held {
+    /// The facts it was admitted on.
+    pub(super) work: WorkRow,
+    /// The attempt.
+    pub(super) attempt: Uuid,
+    /// Counts this claim of the work.
+    pub(super) fence: i64,
+    /// When the round began.
+    pub(super) since: Timestamp,
+    /// When the attempt began.
+    pub(super) started_at: Timestamp,
+    /// When this generation was first sent.
+    pub(super) first_sent_at: Timestamp,
+    /// What is to be sent.
+    pub(super) request: StoredRequest,
+    /// The last instant at which sending may begin, so that it ends before the lease does.
+    pub(super) send_by: Instant,
+}
+
+impl Permit {
+    pub(super) fn new(held: Held) -> Self {
+        Self { held: Box::new(held) }
+    }
+
+    /// What is to be sent, without credentials.
+    pub fn request(&self) -> &StoredRequest {
+        &self.held.request
+    }
+
+    /// The configured destination's name.
+    pub fn destination(&self) -> &str {
+        &self.held.work.destination
+    }
+
+    /// The attempt that this permits.
+    pub fn attempt(&self) -> Uuid {
+        self.held.attempt
+    }
+
+    /// Its operation.
+    pub fn operation(&self) -> Uuid {
+        self.held.work.operation_id
+    }
+
+    /// How long the sender may still wait before it begins; absent when it must not begin any more.
+    pub fn time_left(&self) -> Option<Duration> {
+        self.held.send_by.checked_duration_since(Instant::now())
+    }
+
+    /// Gives the permit back with what happened.
+    pub fn ended(self, event: Event, at: Timestamp) -> Settlement {
+        Settlement { held: self.held, event, at }
+    }
+}
+
+/// What happened to a permitted send; [`super::Gate::turn`] takes it.
+#[must_use = "an attempt that ended has to be settled"]
+#[derive(Debug)]
+pub struct Settlement {
+    pub(super) held: Box<Held>,
+    pub(super) event: Event,
+    pub(super) at: Timestamp,
+}
