@@ -1,0 +1,3 @@
+//! What only a browser can tell: pages as people see them, with and without scripts.
+
+mod harness;

@@ -1,0 +1,9 @@
+//! What tests stand on. No assertions about the product live here.
+
+pub(crate) mod browser;
+pub(crate) mod databases;
+
+/// A setting that `tests/run` provides. Its absence fails the test: skipped tests pass unnoticed.
+fn provided(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run the tests with tests/run"))
+}
