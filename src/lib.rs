@@ -21,5 +21,4 @@ pub mod config;
 pub mod domain;
 pub mod engine;
 pub mod gate;
-#[macro_use]
 pub mod store;

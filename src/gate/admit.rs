@@ -244,7 +244,7 @@ fn render(gate: &Gate, work: &WorkRow, saved: &BTreeMap<String, Value>) -> Resul
         payload: &payload,
         key: work.step_key.to_string(),
         operation: crate::config::OperationFacts {
-            id: work.operation_id.to_string(),
+            id: work.operation_id,
             key: work.key.clone(),
             kind: work.kind.clone(),
             correlation_id: work.correlation_id.clone(),

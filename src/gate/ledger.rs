@@ -11,7 +11,7 @@ use crate::domain::classify::Symptom;
 use crate::domain::key::DestinationKey;
 use crate::domain::operation::{OperationState, StepState};
 use crate::domain::time::Timestamp;
-use crate::store::{StoreError, Tx, placeholders};
+use crate::store::{StoreError, Tx, on, placeholders};
 
 /// An attempt that begins, or one that is passed over.
 pub(super) struct Begin<'a> {

@@ -82,6 +82,8 @@ macro_rules! stored_as_text {
     };
 }
 
+pub(crate) use on;
+
 pub mod accounts;
 pub mod actions;
 pub mod attempts;
