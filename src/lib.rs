@@ -16,6 +16,7 @@
 //! * [`gate`]: the key check that every send passes, and the ledger.
 //! * [`engine`]: acceptance, the worker, the one outbound request, people's actions.
 
+pub mod accounts;
 pub mod config;
 #[macro_use]
 pub mod domain;
