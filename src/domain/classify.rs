@@ -315,7 +315,7 @@ fn wait_told(answer: &Answer, now: Timestamp) -> Option<Duration> {
 
 /// The same of a throttling answer, whose rate-limit words count too. The longest counts.
 fn limit_told(answer: &Answer, now: Timestamp) -> Option<Duration> {
-    let reset = spent(answer).flatten().map(|seconds| {
+    let reset = spent(answer).map(|seconds| {
         // Some count from now, some from 1970: no limit lasts decades.
         if seconds >= 1_000_000_000 {
             Timestamp::from_micros(0).plus(Duration::from_secs(seconds)).since(now)
@@ -326,16 +326,17 @@ fn limit_told(answer: &Answer, now: Timestamp) -> Option<Duration> {
     wait_told(answer, now).max(reset)
 }
 
-/// Present when its rate-limit words say that nothing is left; inside, when there will be again.
-fn spent(answer: &Answer) -> Option<Option<u64>> {
+/// When its rate-limit words say that nothing is left: when there will be again, zero if they do
+/// not say.
+fn spent(answer: &Answer) -> Option<u64> {
     let number = |name: &str| answer.header(name).and_then(|value| value.trim().parse::<u64>().ok());
     for prefix in ["x-ratelimit-", "ratelimit-", "x-rate-limit-"] {
         if number(&format!("{prefix}remaining")) == Some(0) {
-            return Some(number(&format!("{prefix}reset")));
+            return Some(number(&format!("{prefix}reset")).unwrap_or(0));
         }
     }
     let policies = answer.header("ratelimit")?.split(',').filter(|policy| parameter(policy, "r") == Some(0));
-    policies.map(|policy| parameter(policy, "t")).max()
+    policies.map(|policy| parameter(policy, "t").unwrap_or(0)).max()
 }
 
 /// `t` of `"default";r=0;t=30`.

@@ -101,7 +101,7 @@ fn a_window_that_closes_before_the_next_try_is_a_dead_letter() {
     let timeout = lost(Symptom::TimedOut);
     assert_eq!(decide_at(&timeout, start(), true), None);
     // 50 s before the window ends, 10 s before its margin: the drawn wait ends on the margin.
-    let late = start().plus(HOUR - Duration::from_secs(50));
+    let late = start().plus(HOUR).minus(Duration::from_secs(50));
     assert_eq!(decide_at(&timeout, late, true), Some(ParkReason::WindowClosed));
     assert_eq!(decide_at(&timeout, start().plus(HOUR), true), Some(ParkReason::WindowClosed));
     assert_eq!(decide_at(&told(503, Some(3600)), start(), true), Some(ParkReason::WindowClosed));

@@ -1,5 +1,9 @@
 use super::*;
 use crate::domain::time::Timestamp;
+use Certainty::{DefinitelyFailed as Failed, MayHaveCompleted as Maybe};
+use NextAction as N;
+use ParkReason as P;
+use Symptom as S;
 
 const FACTS: Facts<'static> = Facts {
     destination: "crm",
@@ -16,7 +20,7 @@ const FACTS: Facts<'static> = Facts {
 fn all_facts() -> [Facts<'static>; 3] {
     [
         Facts {
-            retry_after: Some(Duration::from_secs(7200)),
+            retry_after: Some(Duration::from_hours(2)),
             reference: Some("TCK-99"),
             error: Some("422: the e-mail is not valid."),
             ..FACTS
@@ -79,131 +83,130 @@ fn every_attempt_and_every_wait_has_a_readable_sentence() {
     }
 }
 
-#[test]
-fn the_twelve_most_common_dead_letters() {
-    use Certainty::{DefinitelyFailed as Failed, MayHaveCompleted as Maybe};
-    use NextAction as N;
-    use ParkReason as P;
-    use Symptom as S;
-    let said = Facts { error: Some("422 the e-mail is not valid"), ..FACTS };
-    let wait = Facts { retry_after: Some(Duration::from_hours(3)), ..FACTS };
-    let charge = Facts { destination: "Stripe", step: "charge card", attempts: 3, ..FACTS };
-    let receipt = Facts { destination: "mailer", step: "send-receipt", ..FACTS };
-    for (why, symptom, certainty, next, facts, wanted) in [
-        (
-            P::NoWayToKnow,
-            S::TimedOut,
-            Maybe,
-            N::CheckDestination,
-            FACTS,
-            "The CRM took longer than 10 s to answer “create ticket”. The ticket may exist. \
+const SAID: Facts<'static> = Facts { error: Some("422 the e-mail is not valid"), ..FACTS };
+const TOLD: Facts<'static> = Facts { retry_after: Some(Duration::from_hours(3)), ..FACTS };
+const CHARGE: Facts<'static> = Facts { destination: "Stripe", step: "charge card", attempts: 3, ..FACTS };
+const RECEIPT: Facts<'static> = Facts { destination: "mailer", step: "send-receipt", ..FACTS };
+
+const COMMON: [(ParkReason, Symptom, Certainty, NextAction, Facts<'static>, &str); 12] = [
+    (
+        P::NoWayToKnow,
+        S::TimedOut,
+        Maybe,
+        N::CheckDestination,
+        FACTS,
+        "The CRM took longer than 10 s to answer “create ticket”. The ticket may exist. \
              Safest next step: ask the CRM.",
-        ),
-        (
-            P::LookupNeeded,
-            S::Closed,
-            Maybe,
-            N::CheckDestination,
-            receipt,
-            "Mailer closed the connection without an answer to “send receipt”. The receipt may have gone out. \
+    ),
+    (
+        P::LookupNeeded,
+        S::Closed,
+        Maybe,
+        N::CheckDestination,
+        RECEIPT,
+        "Mailer closed the connection without an answer to “send receipt”. The receipt may have gone out. \
              Safest next step: ask Mailer.",
-        ),
-        (
-            P::StillUncertain,
-            S::ServerError,
-            Maybe,
-            N::CheckDestination,
-            charge,
-            "Stripe answered “charge card” with an error of its own. \
+    ),
+    (
+        P::StillUncertain,
+        S::ServerError,
+        Maybe,
+        N::CheckDestination,
+        CHARGE,
+        "Stripe answered “charge card” with an error of its own. \
              Sending it again under the same key did not clear it up. It may have happened. \
              Safest next step: ask Stripe.",
-        ),
-        (
-            P::WindowClosed,
-            S::Gateway,
-            Maybe,
-            N::CheckDestination,
-            charge,
-            "A relay in front of Stripe had no good answer to “charge card”. \
+    ),
+    (
+        P::WindowClosed,
+        S::Gateway,
+        Maybe,
+        N::CheckDestination,
+        CHARGE,
+        "A relay in front of Stripe had no good answer to “charge card”. \
              The time in which Stripe recognises a repeat is over. It may have happened. \
              Safest next step: ask Stripe.",
-        ),
-        (
-            P::Refused,
-            S::Rejected,
-            Failed,
-            N::FixData,
-            said,
-            "The CRM refused “create ticket” and said “the e-mail is not valid”. \
+    ),
+    (
+        P::Refused,
+        S::Rejected,
+        Failed,
+        N::FixData,
+        SAID,
+        "The CRM refused “create ticket” and said “the e-mail is not valid”. \
              The ticket does not exist there. Safest next step: correct the data and send the correction.",
-        ),
-        (
-            P::Refused,
-            S::Credential,
-            Failed,
-            N::FixPermission,
-            FACTS,
-            "The CRM did not accept our sign-in for “create ticket”. The ticket does not exist there. \
+    ),
+    (
+        P::Refused,
+        S::Credential,
+        Failed,
+        N::FixPermission,
+        FACTS,
+        "The CRM did not accept our sign-in for “create ticket”. The ticket does not exist there. \
              Safest next step: have our access to the CRM put right, then replay it.",
-        ),
-        (
-            P::Refused,
-            S::Rejected,
-            Maybe,
-            N::CheckDestination,
-            FACTS,
-            "The CRM refused “create ticket”. An earlier attempt may have got through. The ticket may exist. \
+    ),
+    (
+        P::Refused,
+        S::Rejected,
+        Maybe,
+        N::CheckDestination,
+        FACTS,
+        "The CRM refused “create ticket”. An earlier attempt may have got through. The ticket may exist. \
              Safest next step: ask the CRM.",
-        ),
-        (
-            P::KeyConflict,
-            S::KeyConflict,
-            Failed,
-            N::Decide,
-            charge,
-            "Stripe already knows the key of “charge card” with other data. It did not happen. \
+    ),
+    (
+        P::KeyConflict,
+        S::KeyConflict,
+        Failed,
+        N::Decide,
+        CHARGE,
+        "Stripe already knows the key of “charge card” with other data. It did not happen. \
              Safest next step: compare what was sent with what Stripe has, then decide.",
-        ),
-        (
-            P::AttemptsUsed,
-            S::Connect,
-            Failed,
-            N::Replay,
-            charge,
-            "Stripe could not be reached for “charge card”. \
+    ),
+    (
+        P::AttemptsUsed,
+        S::Connect,
+        Failed,
+        N::Replay,
+        CHARGE,
+        "Stripe could not be reached for “charge card”. \
              It was tried 3 times, and no more is allowed by itself. It did not happen. \
              Safest next step: replay it.",
-        ),
-        (
-            P::TooOld,
-            S::Dns,
-            Failed,
-            N::Replay,
-            receipt,
-            "The network address of Mailer could not be found for “send receipt”. \
+    ),
+    (
+        P::TooOld,
+        S::Dns,
+        Failed,
+        N::Replay,
+        RECEIPT,
+        "The network address of Mailer could not be found for “send receipt”. \
              The time in which it is tried by itself is over. The receipt did not go out. \
              Safest next step: replay it.",
-        ),
-        (
-            P::WaitTooLong,
-            S::Throttled,
-            Failed,
-            N::Wait,
-            wait,
-            "The CRM had too much to do for “create ticket” and asked us to come back in 3 h. \
+    ),
+    (
+        P::WaitTooLong,
+        S::Throttled,
+        Failed,
+        N::Wait,
+        TOLD,
+        "The CRM had too much to do for “create ticket” and asked us to come back in 3 h. \
              It was to wait 3 h, longer than we keep trying. The ticket does not exist there. \
              Safest next step: wait 3 h, then replay it.",
-        ),
-        (
-            P::Refused,
-            S::Gone,
-            Failed,
-            N::Decide,
-            FACTS,
-            "The CRM no longer offers “create ticket”. The ticket does not exist there. \
+    ),
+    (
+        P::Refused,
+        S::Gone,
+        Failed,
+        N::Decide,
+        FACTS,
+        "The CRM no longer offers “create ticket”. The ticket does not exist there. \
              Safest next step: let somebody who knows the case decide.",
-        ),
-    ] {
+    ),
+];
+
+#[test]
+fn the_twelve_most_common_dead_letters() {
+    for (why, symptom, certainty, next, facts, wanted) in COMMON {
         assert_eq!(dead_letter_sentence(why, symptom, certainty, next, &facts), wanted);
     }
 }
