@@ -11,5 +11,7 @@
 //! ```
 //!
 //! * [`domain`]: values and decisions, without IO, clock or chance.
+//! * [`demo`]: a destination that fails in every way, for the demo and for tests.
 
+pub mod demo;
 pub mod domain;
