@@ -88,8 +88,14 @@ pub async fn add_user(
         None => None,
     };
     let now = ambient.now();
-    let user =
-        UserRow { id: ambient.id(), name: name.clone(), role, password_hash, created_at: now, disabled_at: None };
+    let user = UserRow {
+        id: ambient.id(),
+        name: name.clone(),
+        role,
+        password_hash,
+        created_at: now,
+        disabled_at: None,
+    };
     let mut tx = db.begin().await?;
     if !accounts::insert_user(&mut tx, &user).await? {
         return Err(AccountError::Name(format!("the name {name:?} is taken")));
@@ -100,7 +106,13 @@ pub async fn add_user(
 }
 
 /// Changes what a person may do; their sessions end, so that it holds at once.
-pub async fn set_role(db: &Db, ambient: &Ambient, name: &str, role: Role, by: &By<'_>) -> Result<(), AccountError> {
+pub async fn set_role(
+    db: &Db,
+    ambient: &Ambient,
+    name: &str,
+    role: Role,
+    by: &By<'_>,
+) -> Result<(), AccountError> {
     let mut tx = db.begin().await?;
     let user = known(&mut tx, name).await?;
     accounts::set_role(&mut tx, user.id, role).await?;
@@ -232,8 +244,7 @@ pub async fn use_link(
 }
 
 async fn link(tx: &mut Tx, ambient: &Ambient, secret: &str) -> Result<LinkFor, AccountError> {
-    let row =
-        accounts::link(tx, &hash_secret(secret), ambient.now()).await?.ok_or(AccountError::Link)?;
+    let row = accounts::link(tx, &hash_secret(secret), ambient.now()).await?.ok_or(AccountError::Link)?;
     match row.user_id {
         Some(id) => {
             let user = accounts::user_by_id(tx, id).await?.ok_or(AccountError::Link)?;
@@ -384,17 +395,14 @@ async fn verify(password: String, hash: Option<String>) -> Result<bool, AccountE
 }
 
 /// A hash that no password is meant to fit.
-static DUMMY: LazyLock<Option<String>> = LazyLock::new(|| {
-    Some(argon2().ok()?.hash_password(b"nobody's password").ok()?.to_string())
-});
+static DUMMY: LazyLock<Option<String>> =
+    LazyLock::new(|| Some(argon2().ok()?.hash_password(b"nobody's password").ok()?.to_string()));
 
 async fn off_runtime<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, AccountError> + Send + 'static,
 ) -> Result<T, AccountError> {
-    let permit = Arc::clone(&HASHING)
-        .acquire_owned()
-        .await
-        .map_err(|error| AccountError::Hash(error.to_string()))?;
+    let permit =
+        Arc::clone(&HASHING).acquire_owned().await.map_err(|error| AccountError::Hash(error.to_string()))?;
     tokio::task::spawn_blocking(move || {
         let answer = work();
         drop(permit);

@@ -10,16 +10,19 @@
 //! domain <- store <- gate <- engine <- web, cli
 //! ```
 //!
-//! * [`config`]: `dlo.toml`, validated whole; beside the domain.
 //! * [`domain`]: values and decisions, without IO, clock or chance.
+//! * [`config`]: `dlo.toml`, validated whole; beside the domain.
 //! * [`store`]: the database and every statement but the ledger's writes.
 //! * [`gate`]: the key check that every send passes, and the ledger.
 //! * [`engine`]: acceptance, the worker, the one outbound request, people's actions.
+//! * [`accounts`]: people, one-time links and tokens.
+//! * [`demo`]: a destination that fails in every way, for the demo and for tests.
 
 pub mod accounts;
 pub mod config;
 #[macro_use]
 pub mod domain;
+pub mod demo;
 pub mod engine;
 pub mod gate;
 pub mod store;

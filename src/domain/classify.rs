@@ -215,21 +215,29 @@ fn unanswered(symptom: Symptom) -> Classified {
 fn answered(contract: &Contract, answer: &Answer, now: Timestamp) -> Classified {
     let wait = wait_told(answer, now);
     let body = answer.json();
+    let mut unread = Vec::new();
+    let mut meaning = None;
     for rule in contract.rules.iter().filter(|rule| covers(rule, answer.status)) {
-        match &rule.body {
-            None => return by_rule(rule, body.as_ref(), wait),
-            // The body decides and did not arrive whole: it could have said anything.
+        let applies = match &rule.body {
+            None => true,
             Some(_) if !answer.complete => {
-                return Classified::new(Outcome::Uncertain, Symptom::VerdictLost, Action::FindOut)
-                    .after(wait);
+                unread.push(by_rule(rule, answer, None, now));
+                false
             }
-            Some(condition) if body.as_ref().is_some_and(|body| holds(condition, body)) => {
-                return by_rule(rule, body.as_ref(), wait);
-            }
-            Some(_) => {}
+            Some(condition) => body.as_ref().is_some_and(|body| holds(condition, body)),
+        };
+        if applies {
+            meaning = Some(by_rule(rule, answer, body.as_ref(), now));
+            break;
         }
     }
-    by_status(answer, wait)
+    let meaning = meaning.unwrap_or_else(|| by_status(answer, wait, now));
+    // A lost body leaves open only what it could have changed.
+    if unread.iter().all(|other| (other.outcome, other.action) == (meaning.outcome, meaning.action)) {
+        meaning
+    } else {
+        Classified::new(Outcome::Uncertain, Symptom::VerdictLost, Action::FindOut).after(wait)
+    }
 }
 
 fn covers(rule: &Rule, status: u16) -> bool {
@@ -247,10 +255,11 @@ fn holds(condition: &BodyMatch, body: &Value) -> bool {
     }
 }
 
-fn by_rule(rule: &Rule, body: Option<&Value>, wait: Option<Duration>) -> Classified {
+fn by_rule(rule: &Rule, answer: &Answer, body: Option<&Value>, now: Timestamp) -> Classified {
     use RuleOutcome as R;
     use Symptom as S;
     let (outcome, symptom, action) = match rule.outcome {
+        R::Done | R::Accepted if !answer.complete => (Outcome::Done, S::ResultLost, Action::Complete),
         R::Done => (Outcome::Done, S::Done, Action::Complete),
         R::Accepted => (Outcome::Done, S::Accepted, Action::Complete),
         R::NotProcessed => (Outcome::NotSent, S::NotProcessed, Action::Retry),
@@ -260,11 +269,12 @@ fn by_rule(rule: &Rule, body: Option<&Value>, wait: Option<Duration>) -> Classif
         R::InFlight => (Outcome::Uncertain, S::InFlight, Action::Wait),
         R::KeyConflict => (Outcome::KeyConflict, S::KeyConflict, Action::DeadLetter),
     };
+    let wait = if outcome == Outcome::Throttled { limit_told(answer, now) } else { wait_told(answer, now) };
     let reference = rule.reference.as_ref().and_then(|pointer| body?.pointer(pointer)).and_then(text_of);
     Classified { reference, ..Classified::new(outcome, symptom, action).after(wait) }
 }
 
-fn by_status(answer: &Answer, wait: Option<Duration>) -> Classified {
+fn by_status(answer: &Answer, wait: Option<Duration>, now: Timestamp) -> Classified {
     use Action as A;
     use Outcome as O;
     use Symptom as S;
@@ -276,7 +286,9 @@ fn by_status(answer: &Answer, wait: Option<Duration>) -> Classified {
         300..=399 => of(O::Rejected, S::Redirect, A::DeadLetter).pausing(),
         401 => of(O::Rejected, S::Credential, A::DeadLetter).pausing(),
         402 => of(O::Rejected, S::Business, A::DeadLetter),
-        403 if wait.is_some() || nothing_left(answer) => of(O::Throttled, S::Throttled, A::Wait).after(wait),
+        403 if wait.is_some() || spent(answer).is_some() => {
+            of(O::Throttled, S::Throttled, A::Wait).after(limit_told(answer, now))
+        }
         403 => of(O::Rejected, S::Forbidden, A::DeadLetter),
         404 => of(O::Rejected, S::NotFound, A::DeadLetter),
         409 => of(O::Uncertain, S::Conflict, A::FindOut).after(wait),
@@ -285,7 +297,7 @@ fn by_status(answer: &Answer, wait: Option<Duration>) -> Classified {
         413 => of(O::Rejected, S::TooLarge, A::DeadLetter),
         421 | 425 => of(O::NotSent, S::NotProcessed, A::Retry).after(wait),
         423 => of(O::Rejected, S::Locked, A::Retry).after(wait),
-        429 => of(O::Throttled, S::Throttled, A::Wait).after(wait),
+        429 => of(O::Throttled, S::Throttled, A::Wait).after(limit_told(answer, now)),
         408 | 424 => of(O::Uncertain, S::ServerError, A::FindOut).after(wait),
         400..=499 => of(O::Rejected, S::Rejected, A::DeadLetter),
         501 | 505 | 511 => of(O::Rejected, S::Unsupported, A::DeadLetter).pausing(),
@@ -301,12 +313,35 @@ fn wait_told(answer: &Answer, now: Timestamp) -> Option<Duration> {
     answer.header("retry-after").and_then(|value| retry_after(value, now))
 }
 
-/// Its rate-limit words say that nothing is left.
-fn nothing_left(answer: &Answer) -> bool {
-    let spent = |name| answer.header(name).is_some_and(|value| value.trim() == "0");
-    spent("x-ratelimit-remaining")
-        || spent("ratelimit-remaining")
-        || answer.header("ratelimit").is_some_and(|value| value.split(';').any(|part| part.trim() == "r=0"))
+/// The same of a throttling answer, whose rate-limit words count too. The longest counts.
+fn limit_told(answer: &Answer, now: Timestamp) -> Option<Duration> {
+    let reset = spent(answer).map(|seconds| {
+        // Some count from now, some from 1970: no limit lasts decades.
+        if seconds >= 1_000_000_000 {
+            Timestamp::from_micros(0).plus(Duration::from_secs(seconds)).since(now)
+        } else {
+            Duration::from_secs(seconds)
+        }
+    });
+    wait_told(answer, now).max(reset)
+}
+
+/// When its rate-limit words say that nothing is left: when there will be again, zero if they do
+/// not say.
+fn spent(answer: &Answer) -> Option<u64> {
+    let number = |name: &str| answer.header(name).and_then(|value| value.trim().parse::<u64>().ok());
+    for prefix in ["x-ratelimit-", "ratelimit-", "x-rate-limit-"] {
+        if number(&format!("{prefix}remaining")) == Some(0) {
+            return Some(number(&format!("{prefix}reset")).unwrap_or(0));
+        }
+    }
+    let policies = answer.header("ratelimit")?.split(',').filter(|policy| parameter(policy, "r") == Some(0));
+    policies.map(|policy| parameter(policy, "t").unwrap_or(0)).max()
+}
+
+/// `t` of `"default";r=0;t=30`.
+fn parameter(policy: &str, name: &str) -> Option<u64> {
+    policy.split(';').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }
 
 /// A reference as text: strings as they are, numbers as they are written.

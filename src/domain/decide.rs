@@ -90,6 +90,8 @@ pub fn decide(
     now: Timestamp,
     draw: impl FnOnce(Duration) -> Duration,
 ) -> Next {
+    // Whoever forgets to say so must not cause a second effect.
+    let doubt = doubt || classified.outcome == Outcome::Uncertain;
     let park = |why| Next::Park(parked(why, classified, doubt));
     match classified.action {
         Action::Complete => return Next::Complete,

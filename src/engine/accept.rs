@@ -173,8 +173,7 @@ fn agreed_key(
     payload: &Value,
 ) -> Result<OperationKey, SubmitError> {
     let given = given.map(OperationKey::new).transpose().map_err(bad_key)?;
-    let derived =
-        kind.derive_key(payload).map_err(|failure| SubmitError::KeyMissing(failure.to_string()));
+    let derived = kind.derive_key(payload).map_err(|failure| SubmitError::KeyMissing(failure.to_string()));
     match (given, derived) {
         (Some(given), Ok(Some(derived))) if given != derived => Err(SubmitError::Malformed(format!(
             "the key {:?} is not the one that {} derives from this payload, {:?}; leave it out or send that one",
@@ -215,8 +214,7 @@ fn short_text(name: &str, text: Option<String>) -> Result<Option<String>, Submit
 async fn commit_all(db: Db, ambient: Ambient, mut queue: mpsc::Receiver<Job>, wake: Arc<Notify>) {
     let mut batch = Vec::with_capacity(MAX_ROWS);
     while queue.recv_many(&mut batch, MAX_ROWS).await > 0 {
-        let operations: Vec<Arc<NewOperation>> =
-            batch.iter().map(|job| Arc::clone(&job.operation)).collect();
+        let operations: Vec<Arc<NewOperation>> = batch.iter().map(|job| Arc::clone(&job.operation)).collect();
         let answers = commit(&db, &ambient, &operations).await;
         wake.notify_one();
         match answers {
@@ -257,11 +255,7 @@ async fn commit(
     let known: HashMap<String, operations::OperationRow> = if repeated.is_empty() {
         HashMap::new()
     } else {
-        operations::by_keys(&mut tx, &repeated)
-            .await?
-            .into_iter()
-            .map(|row| (row.key.clone(), row))
-            .collect()
+        operations::by_keys(&mut tx, &repeated).await?.into_iter().map(|row| (row.key.clone(), row)).collect()
     };
     let mut notes = Vec::new();
     let answers = batch
@@ -273,11 +267,8 @@ async fn commit(
             let Some(row) = known.get(operation.key.as_str()) else {
                 return Err(SubmitError::Unavailable);
             };
-            let reused = |what| SubmitError::KeyReused {
-                key: operation.key.as_str().to_owned(),
-                first: row.id,
-                what,
-            };
+            let reused =
+                |what| SubmitError::KeyReused { key: operation.key.as_str().to_owned(), first: row.id, what };
             let detail = if row.kind != operation.kind {
                 Err(reused("type"))
             } else if row.digest != operation.digest {

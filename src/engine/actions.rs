@@ -158,7 +158,9 @@ async fn send_again(
             work::announce(&mut tx).await?;
             answer.reason = match plan.mode {
                 Some(OverrideMode::NewEffect) => "It will be sent under a new key, as a second effect.",
-                Some(OverrideMode::SameKey) => "It will be sent under its own key; the named checks are waived.",
+                Some(OverrideMode::SameKey) => {
+                    "It will be sent under its own key; the named checks are waived."
+                }
                 None => "All checks passed: it will be sent with its own key.",
             }
             .to_owned();
@@ -211,14 +213,8 @@ pub async fn resolve(
     let row = dead_letters::by_id(&mut tx, letter).await?.ok_or(ActionError::NotFound)?;
     let asked = asked(gate, row.operation_id, request.actor, Cause::Replay, String::new());
     let examined = examine(gate, &mut tx, &asked, request.actor, Right::Resolve).await?;
-    let closing = Closing {
-        id: letter,
-        resolution: how.resolution,
-        reason: &reason,
-        reference,
-        by: &actor,
-        at: now,
-    };
+    let closing =
+        Closing { id: letter, resolution: how.resolution, reason: &reason, reference, by: &actor, at: now };
     if !dead_letters::resolve(&mut tx, &closing).await? {
         return Err(ActionError::NotOpen(row.status));
     }
@@ -252,7 +248,9 @@ fn permitted(actor: &Actor, right: Right) -> Result<(), ActionError> {
 fn reason(text: &str) -> Result<String, ActionError> {
     let text = text.trim().replace('\0', "\u{fffd}");
     match text.chars().count() {
-        0 => Err(ActionError::Invalid("a reason is required: say why, for whoever reads it later".to_owned())),
+        0 => {
+            Err(ActionError::Invalid("a reason is required: say why, for whoever reads it later".to_owned()))
+        }
         1..=MAX_REASON => Ok(text),
         length => Err(ActionError::Invalid(format!(
             "the reason has {length} characters; at most {MAX_REASON} are kept"

@@ -52,7 +52,9 @@ pub enum AddressError {
     #[error("the address {0} is on a private or reserved network; set allow_private_destinations to use it")]
     Private(IpAddr),
     /// The name has such addresses only.
-    #[error("every address of {0} is on a private or reserved network; set allow_private_destinations to use it")]
+    #[error(
+        "every address of {0} is on a private or reserved network; set allow_private_destinations to use it"
+    )]
     AllPrivate(String),
 }
 
@@ -115,10 +117,32 @@ mod tests {
     #[test]
     fn private_addresses_are_refused_in_every_form() {
         for text in [
-            "127.0.0.1", "10.1.2.3", "172.31.0.1", "192.168.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0",
-            "198.18.0.1", "240.0.0.1", "255.255.255.255", "224.0.0.1", "192.0.0.8", "203.0.113.9", "::1", "::",
-            "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "64:ff9b:1::1", "2002:7f00:1::",
-            "2001:0:1::", "fd00::1", "fe80::1", "5f00::1", "ff02::1", "2001:db8::1",
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.31.0.1",
+            "192.168.0.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "198.18.0.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "224.0.0.1",
+            "192.0.0.8",
+            "203.0.113.9",
+            "::1",
+            "::",
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::a00:1",
+            "64:ff9b:1::1",
+            "2002:7f00:1::",
+            "2001:0:1::",
+            "fd00::1",
+            "fe80::1",
+            "5f00::1",
+            "ff02::1",
+            "2001:db8::1",
         ] {
             assert!(!is_public(text.parse().unwrap()), "{text}");
         }

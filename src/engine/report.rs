@@ -119,7 +119,11 @@ impl OperationReport {
     }
 
     /// Of stored ones, in the order of the rows.
-    pub async fn load(tx: &mut Tx, rows: Vec<OperationRow>, public_url: &str) -> Result<Vec<Self>, StoreError> {
+    pub async fn load(
+        tx: &mut Tx,
+        rows: Vec<OperationRow>,
+        public_url: &str,
+    ) -> Result<Vec<Self>, StoreError> {
         let ids: Vec<Uuid> = rows.iter().map(|row| row.id).collect();
         let mut steps: HashMap<Uuid, Vec<StepRow>> = HashMap::new();
         for step in operations::steps(tx, &ids).await? {
@@ -299,16 +303,18 @@ pub struct DeadLetterReport {
 
 impl DeadLetterReport {
     /// Of stored ones, in the order of the rows.
-    pub async fn load(tx: &mut Tx, rows: Vec<DeadLetterRow>, public_url: &str) -> Result<Vec<Self>, StoreError> {
+    pub async fn load(
+        tx: &mut Tx,
+        rows: Vec<DeadLetterRow>,
+        public_url: &str,
+    ) -> Result<Vec<Self>, StoreError> {
         let mut reports = Vec::with_capacity(rows.len());
         let ids: Vec<Uuid> = rows.iter().map(|row| row.operation_id).collect();
         let found = operations::by_ids(tx, &ids).await?;
         let mut known: HashMap<Uuid, Vec<OperationReport>> = HashMap::new();
         // An operation can have several episodes in one list, and a report each.
-        let of_rows: Vec<OperationRow> = ids
-            .iter()
-            .filter_map(|id| found.iter().find(|row| row.id == *id).cloned())
-            .collect();
+        let of_rows: Vec<OperationRow> =
+            ids.iter().filter_map(|id| found.iter().find(|row| row.id == *id).cloned()).collect();
         for report in OperationReport::load(tx, of_rows, public_url).await? {
             known.entry(report.id).or_default().push(report);
         }

@@ -131,8 +131,8 @@ impl Line {
         let mut headers = HeaderMap::with_capacity(request.headers.len() + self.credentials.len());
         for (name, value) in &request.headers {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| error.to_string())?;
-            let value =
-                HeaderValue::from_str(value).map_err(|_| format!("the header {name} cannot be sent as it is"))?;
+            let value = HeaderValue::from_str(value)
+                .map_err(|_| format!("the header {name} cannot be sent as it is"))?;
             headers.append(name, value);
         }
         for (name, value) in &self.credentials {
@@ -158,7 +158,9 @@ async fn read(mut response: Response) -> Answer {
     let headers = response
         .headers()
         .iter()
-        .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .map(|(name, value)| {
+            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        })
         .collect();
     let mut first = Bytes::new();
     let mut all: Option<BytesMut> = None;
@@ -168,7 +170,9 @@ async fn read(mut response: Response) -> Answer {
             Ok(Some(chunk)) if read + chunk.len() > MOST_READ => break false,
             // Most answers are one chunk, which is then kept without a copy.
             Ok(Some(chunk)) if read == 0 => first = chunk,
-            Ok(Some(chunk)) => all.get_or_insert_with(|| BytesMut::from(&first[..])).extend_from_slice(&chunk),
+            Ok(Some(chunk)) => {
+                all.get_or_insert_with(|| BytesMut::from(&first[..])).extend_from_slice(&chunk)
+            }
             Ok(None) => break true,
             Err(_) => break false,
         }
@@ -208,7 +212,9 @@ fn connect_symptom(error: &reqwest::Error) -> Symptom {
         return Symptom::Dns;
     }
     match find::<rustls::Error>(error) {
-        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::PeerIncompatible(_)) => Symptom::TlsRefused,
+        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::PeerIncompatible(_)) => {
+            Symptom::TlsRefused
+        }
         Some(_) => Symptom::TlsCut,
         None => match find::<io::Error>(error).map(io::Error::kind) {
             // The TCP connection stood: the handshake was cut.

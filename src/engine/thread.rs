@@ -120,7 +120,10 @@ impl Thread {
             self.attempts.iter().filter(|attempt| attempt.position == step.position).collect();
         if let Some(done) = tries.iter().rev().find(|attempt| attempt.outcome == Outcome::Done) {
             let how = format!("It answered attempt {}.", done.number);
-            return Knowledge::DoneThere(KnownResult { reference: step.reference.clone(), ..learned(done, how) });
+            return Knowledge::DoneThere(KnownResult {
+                reference: step.reference.clone(),
+                ..learned(done, how)
+            });
         }
         if let Some(letter) = self.letters.iter().find(|letter| {
             letter.position == step.position && letter.resolution == Some(Resolution::CompletedAtDestination)

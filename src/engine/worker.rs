@@ -56,7 +56,10 @@ impl Worker {
                 Ok(turn) if turn.claimed == slots && slots > 0 => continue,
                 Ok(_) => self.until_due().await,
                 Err(error) => {
-                    tracing::error!(error = &error as &dyn std::error::Error, "the ledger could not be written");
+                    tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        "the ledger could not be written"
+                    );
                     AFTER_FAILURE
                 }
             };

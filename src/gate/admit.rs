@@ -99,7 +99,8 @@ fn judge(gate: &Gate, row: &WorkRow, now: Timestamp) -> Examination {
 }
 
 fn hold(gate: &Gate, row: WorkRow, now: Timestamp, began: Instant) -> Held {
-    let timeout = gate.config.destinations.get(&row.destination).map_or(Duration::ZERO, |known| known.timeout);
+    let timeout =
+        gate.config.destinations.get(&row.destination).map_or(Duration::ZERO, |known| known.timeout);
     Held {
         attempt: gate.ambient.id(),
         fence: row.fence + 1,
@@ -160,15 +161,10 @@ async fn pass_over(
 
 /// Computes the bytes of each step's request, or takes those that its first attempt stored. The
 /// failures tell why a request cannot be built.
-async fn render_all(
-    gate: &Gate,
-    tx: &mut Tx,
-    rows: &mut [Held],
-) -> Result<Vec<(Uuid, String)>, GateError> {
+async fn render_all(gate: &Gate, tx: &mut Tx, rows: &mut [Held]) -> Result<Vec<(Uuid, String)>, GateError> {
     let later: Vec<Uuid> =
         rows.iter().filter(|held| held.work.position > 0).map(|held| held.work.operation_id).collect();
-    let earlier_steps =
-        if later.is_empty() { Vec::new() } else { operations::steps(tx, &later).await? };
+    let earlier_steps = if later.is_empty() { Vec::new() } else { operations::steps(tx, &later).await? };
     let mut failures = Vec::new();
     let mut made = Vec::new();
     for (index, held) in rows.iter_mut().enumerate() {
@@ -178,12 +174,8 @@ async fn render_all(
         }
         let saved: BTreeMap<String, Value> = earlier_steps
             .iter()
-            .filter(|step| {
-                step.operation_id == held.work.operation_id && step.position < held.work.position
-            })
-            .filter_map(|step| {
-                Some((step.name.clone(), serde_json::from_str(step.saved.as_deref()?).ok()?))
-            })
+            .filter(|step| step.operation_id == held.work.operation_id && step.position < held.work.position)
+            .filter_map(|step| Some((step.name.clone(), serde_json::from_str(step.saved.as_deref()?).ok()?)))
             .collect();
         match render(gate, &held.work, &saved) {
             Ok(request) => {
@@ -228,11 +220,9 @@ fn render(gate: &Gate, work: &WorkRow, saved: &BTreeMap<String, Value>) -> Resul
         .operations
         .get(&work.kind)
         .ok_or_else(|| format!("The operation type {} is no longer configured.", work.kind))?;
-    let step = kind
-        .steps
-        .iter()
-        .find(|step| step.name == work.step)
-        .ok_or_else(|| format!("The type {} no longer has a step \u{201c}{}\u{201d}.", work.kind, work.step))?;
+    let step = kind.steps.iter().find(|step| step.name == work.step).ok_or_else(|| {
+        format!("The type {} no longer has a step \u{201c}{}\u{201d}.", work.kind, work.step)
+    })?;
     let destination = gate
         .config
         .destinations

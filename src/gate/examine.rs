@@ -45,7 +45,8 @@ impl Gate {
         asked: &NewWork,
         new_effect: bool,
     ) -> Result<bool, GateError> {
-        let row = NewWork { position: facts.position, destination: facts.destination.clone(), ..asked.clone() };
+        let row =
+            NewWork { position: facts.position, destination: facts.destination.clone(), ..asked.clone() };
         if !work::insert(tx, &row).await? {
             return Ok(false);
         }
@@ -103,7 +104,10 @@ impl Gate {
     }
 
     pub(super) fn policy(&self, kind: &str) -> RetryPolicy {
-        self.config.operations.get(kind).map_or_else(|| self.config.retry.clone(), |known| known.retry.clone())
+        self.config
+            .operations
+            .get(kind)
+            .map_or_else(|| self.config.retry.clone(), |known| known.retry.clone())
     }
 }
 

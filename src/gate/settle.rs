@@ -164,7 +164,8 @@ fn think<'a>(gate: &Gate, settlement: &'a Settlement) -> Settled<'a> {
         Outcome::Uncertain => true,
         _ => held.work.step_state == StepState::Uncertain,
     };
-    let count = |stored: i64, more: bool| u32::try_from(stored).unwrap_or(u32::MAX).saturating_add(more.into());
+    let count =
+        |stored: i64, more: bool| u32::try_from(stored).unwrap_or(u32::MAX).saturating_add(more.into());
     let round = Round {
         since: held.since,
         tries: count(held.work.tries, decide::counts(&classified)),
@@ -196,11 +197,8 @@ fn results(
         .clone()
         .or_else(|| step.reference.as_deref().and_then(at).and_then(text_of))
         .map(|text| clean(&text, 200));
-    let saved: Map<String, Value> = step
-        .save
-        .iter()
-        .filter_map(|(name, pointer)| Some((name.clone(), at(pointer)?.clone())))
-        .collect();
+    let saved: Map<String, Value> =
+        step.save.iter().filter_map(|(name, pointer)| Some((name.clone(), at(pointer)?.clone()))).collect();
     (reference, (!saved.is_empty()).then(|| Value::Object(saved).to_string()))
 }
 
@@ -370,8 +368,7 @@ fn letter(
     now: Timestamp,
 ) -> DeadLetterRow {
     let cause = CauseFingerprint::of(&work.destination, &work.step, classified.outcome, error);
-    let severity =
-        gate.config.operations.get(&work.kind).map_or(Severity::Normal, |known| known.severity);
+    let severity = gate.config.operations.get(&work.kind).map_or(Severity::Normal, |known| known.severity);
     DeadLetterRow {
         id: gate.ambient.id(),
         operation_id: work.operation_id,
@@ -410,11 +407,9 @@ async fn record_late(gate: &Gate, tx: &mut Tx, late: &[Settled<'_>]) -> Result<(
         .iter()
         .map(|settled| {
             let what = match settled.event {
-                Event::Answered(answer) => format!(
-                    "{} {}",
-                    answer.status,
-                    clean(&String::from_utf8_lossy(&answer.body), 2_000)
-                ),
+                Event::Answered(answer) => {
+                    format!("{} {}", answer.status, clean(&String::from_utf8_lossy(&answer.body), 2_000))
+                }
                 Event::NoAnswer(_, text) => clean(text, 2_000),
             };
             EventRow {
@@ -443,9 +438,18 @@ fn error_text(event: &Event) -> String {
         Event::NoAnswer(_, text) => clean(text, 500),
         Event::Answered(answer) => {
             let told = answer.json().and_then(|body| {
-                ["/error/message", "/message", "/detail", "/error_description", "/title", "/error", "/errors/0/message", "/errors/0"]
-                    .iter()
-                    .find_map(|pointer| body.pointer(pointer).and_then(text_of))
+                [
+                    "/error/message",
+                    "/message",
+                    "/detail",
+                    "/error_description",
+                    "/title",
+                    "/error",
+                    "/errors/0/message",
+                    "/errors/0",
+                ]
+                .iter()
+                .find_map(|pointer| body.pointer(pointer).and_then(text_of))
             });
             let told = told.unwrap_or_else(|| String::from_utf8_lossy(&answer.body).into_owned());
             let told = told.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,1 +1,260 @@
+use bytes::Bytes;
+use proptest::prelude::*;
 
+use super::*;
+use crate::domain::classify::{Answer, Event, classify};
+use crate::domain::contract::{KeyPromise, Lookup, Rule, RuleOutcome, StatusMatch};
+
+const HOUR: Duration = Duration::from_hours(1);
+
+fn start() -> Timestamp {
+    Timestamp::from_micros(1_796_000_000_000_000)
+}
+
+fn contract(class: Class) -> Contract {
+    let window = if class == Class::Keyed { HOUR } else { Duration::ZERO };
+    Contract {
+        key: Some(KeyPromise { header: "Idempotency-Key".into(), window }),
+        naturally_idempotent: class == Class::Idempotent,
+        lookup: (class == Class::LookupOnly).then(lookup),
+        rules: Vec::new(),
+        timeout: Duration::from_secs(10),
+    }
+}
+
+fn lookup() -> Lookup {
+    Lookup { path: "/x".into(), found: "/0".into(), reference: None, max_lag: Duration::ZERO }
+}
+
+fn status(status: u16) -> Classified {
+    told(status, None)
+}
+
+fn told(status: u16, wait: Option<u64>) -> Classified {
+    let headers = wait.map(|seconds| ("retry-after".to_owned(), seconds.to_string())).into_iter().collect();
+    let answer = Answer { status, headers, body: Bytes::new(), complete: true };
+    classify(&Contract::default(), &Event::Answered(answer), start())
+}
+
+fn lost(symptom: Symptom) -> Classified {
+    classify(&Contract::default(), &Event::NoAnswer(symptom, String::new()), start())
+}
+
+fn first(doubts: u32) -> Round {
+    Round { since: start(), tries: 1, doubts }
+}
+
+/// With the longest wait that may be drawn.
+fn after(classified: &Classified, class: Class, doubt: bool, round: Round) -> Next {
+    let policy = RetryPolicy::default();
+    decide(classified, &contract(class), start(), doubt, round, &policy, start(), |most| most)
+}
+
+fn why(next: &Next) -> Option<ParkReason> {
+    match next {
+        Next::Park(parked) => Some(parked.why),
+        Next::Complete | Next::Retry { .. } => None,
+    }
+}
+
+#[test]
+fn an_uncertain_outcome_gets_what_the_class_allows() {
+    let timeout = lost(Symptom::TimedOut);
+    let again = Next::Retry { at: start().plus(Duration::from_secs(10)) };
+    assert_eq!(after(&timeout, Class::Keyed, true, first(1)), again);
+    assert_eq!(after(&timeout, Class::Keyed, true, first(3)), again);
+    assert_eq!(why(&after(&timeout, Class::Keyed, true, first(4))), Some(ParkReason::StillUncertain));
+    assert_eq!(after(&timeout, Class::Idempotent, true, first(4)), again);
+    assert_eq!(why(&after(&timeout, Class::LookupOnly, true, first(1))), Some(ParkReason::LookupNeeded));
+    assert_eq!(
+        after(&timeout, Class::Neither, true, first(1)),
+        Next::Park(Parked {
+            why: ParkReason::NoWayToKnow,
+            certainty: Certainty::MayHaveCompleted,
+            next_action: NextAction::CheckDestination,
+        })
+    );
+}
+
+#[test]
+fn an_uncertain_outcome_is_in_doubt_whatever_the_caller_says() {
+    let next = after(&lost(Symptom::TimedOut), Class::Neither, false, first(1));
+    assert_eq!(why(&next), Some(ParkReason::NoWayToKnow));
+}
+
+#[test]
+fn doubt_outlives_an_attempt_that_was_not_sent() {
+    let next = after(&lost(Symptom::Connect), Class::Neither, true, first(0));
+    assert_eq!(why(&next), Some(ParkReason::NoWayToKnow));
+    let next = after(&status(422), Class::Keyed, true, first(1));
+    let Next::Park(parked) = next else { panic!("{next:?}") };
+    assert_eq!((parked.why, parked.certainty), (ParkReason::Refused, Certainty::MayHaveCompleted));
+}
+
+#[test]
+fn a_window_that_closes_before_the_next_try_is_a_dead_letter() {
+    let policy = RetryPolicy { max_age: HOUR * 48, ..RetryPolicy::default() };
+    let decide_at = |classified: &Classified, now, doubt| {
+        let round = Round { since: now, tries: 1, doubts: 1 };
+        why(&decide(classified, &contract(Class::Keyed), start(), doubt, round, &policy, now, |most| most))
+    };
+    let timeout = lost(Symptom::TimedOut);
+    assert_eq!(decide_at(&timeout, start(), true), None);
+    // 50 s before the window ends, 10 s before its margin: the drawn wait ends on the margin.
+    let late = start().plus(HOUR).minus(Duration::from_secs(50));
+    assert_eq!(decide_at(&timeout, late, true), Some(ParkReason::WindowClosed));
+    assert_eq!(decide_at(&timeout, start().plus(HOUR), true), Some(ParkReason::WindowClosed));
+    assert_eq!(decide_at(&told(503, Some(3600)), start(), true), Some(ParkReason::WindowClosed));
+    // What was certainly not processed may be sent whatever became of the key.
+    assert_eq!(decide_at(&status(429), start().plus(HOUR), false), None);
+}
+
+#[test]
+fn refusals_wait_for_a_person_who_can_mend_them() {
+    let first_step = |classified: &Classified| match after(classified, Class::Keyed, false, first(0)) {
+        Next::Park(parked) => {
+            assert_eq!(parked.why, ParkReason::Refused);
+            assert_eq!(parked.certainty, Certainty::DefinitelyFailed);
+            parked.next_action
+        }
+        next => panic!("{next:?}"),
+    };
+    for (answer, wanted) in [
+        (status(401), NextAction::FixPermission),
+        (status(403), NextAction::FixPermission),
+        (lost(Symptom::AddressRefused), NextAction::FixPermission),
+        (lost(Symptom::ProxyCredential), NextAction::FixPermission),
+        (lost(Symptom::NotBuilt), NextAction::FixData),
+        (status(404), NextAction::FixData),
+        (status(422), NextAction::FixData),
+        (status(307), NextAction::Decide),
+        (status(410), NextAction::Decide),
+        (status(501), NextAction::Decide),
+    ] {
+        assert_eq!(first_step(&answer), wanted, "{answer:?}");
+    }
+}
+
+#[test]
+fn caps_end_a_round_and_a_throttle_uses_up_no_attempt() {
+    let used = Round { since: start(), tries: 5, doubts: 0 };
+    let next = after(&lost(Symptom::Connect), Class::Neither, false, used);
+    assert_eq!(why(&next), Some(ParkReason::AttemptsUsed));
+    assert!(!counts(&status(429)));
+    assert!(!counts(&lost(Symptom::HeldBack)));
+    assert!(counts(&status(503)));
+    assert!(counts(&lost(Symptom::Connect)));
+
+    let next = after(&told(429, Some(1801)), Class::Neither, false, first(0));
+    let Next::Park(parked) = next else { panic!("{next:?}") };
+    assert_eq!((parked.why, parked.next_action), (ParkReason::WaitTooLong, NextAction::Wait));
+    let next = after(&told(429, Some(1795)), Class::Neither, false, first(0));
+    assert_eq!(why(&next), Some(ParkReason::TooOld));
+    let next = after(&told(429, Some(60)), Class::Neither, false, first(0));
+    assert_eq!(next, Next::Retry { at: start().plus(Duration::from_secs(70)) });
+}
+
+#[test]
+fn a_refused_certificate_is_tried_again_slowly() {
+    let next = after(&lost(Symptom::TlsRefused), Class::Neither, false, first(0));
+    assert_eq!(next, Next::Retry { at: start().plus(Duration::from_mins(15)) });
+}
+
+fn events() -> impl Strategy<Value = Event> {
+    let lost = prop::sample::select(Symptom::ALL).prop_map(|s| Event::NoAnswer(s, String::new()));
+    let answered = (0_u16..=1099, any::<bool>(), prop::option::of(0_u64..200_000)).prop_map(
+        |(status, complete, wait)| {
+            let headers =
+                wait.map(|seconds| ("retry-after".to_owned(), seconds.to_string())).into_iter().collect();
+            Event::Answered(Answer { status, headers, body: Bytes::new(), complete })
+        },
+    );
+    prop_oneof![1 => lost, 2 => answered]
+}
+
+fn contracts() -> impl Strategy<Value = Contract> {
+    (
+        prop::option::of(0_u64..100_000),
+        any::<bool>(),
+        any::<bool>(),
+        prop::option::of(prop::sample::select(RuleOutcome::ALL)),
+        1_u64..120,
+    )
+        .prop_map(|(window, idempotent, asks, rule, timeout)| Contract {
+            key: window.map(|seconds| KeyPromise {
+                header: "Idempotency-Key".into(),
+                window: Duration::from_secs(seconds),
+            }),
+            naturally_idempotent: idempotent,
+            lookup: asks.then(lookup),
+            rules: rule
+                .map(|outcome| Rule {
+                    status: Some(StatusMatch::Hundred(4)),
+                    body: None,
+                    outcome,
+                    reference: None,
+                })
+                .into_iter()
+                .collect(),
+            timeout: Duration::from_secs(timeout),
+        })
+}
+
+fn policies() -> impl Strategy<Value = RetryPolicy> {
+    (1_u32..8, 0_u64..200_000, 0_u64..600, 1.0_f64..10.0, 0_u64..4_000).prop_map(
+        |(attempts, max_age, first_delay, factor, max_delay)| RetryPolicy {
+            attempts,
+            max_age: Duration::from_secs(max_age),
+            first_delay: Duration::from_secs(first_delay),
+            factor,
+            max_delay: Duration::from_secs(max_delay),
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn nothing_is_sent_again_against_the_contract(
+        event in events(),
+        contract in contracts(),
+        policy in policies(),
+        told_doubt: bool,
+        tries in 0_u32..8,
+        doubts in 0_u32..8,
+        age in 0_u64..200_000,
+        round_age in 0_u64..200_000,
+        drawn in 0.0_f64..=1.0,
+    ) {
+        let now = start().plus(Duration::from_secs(age));
+        let classified = classify(&contract, &event, now);
+        let doubt = told_doubt || classified.outcome == Outcome::Uncertain;
+        let round = Round { since: now.minus(Duration::from_secs(round_age)), tries, doubts };
+        let next = decide(&classified, &contract, start(), told_doubt, round, &policy, now, |most| {
+            most.mul_f64(drawn).min(most)
+        });
+        let class = contract.class_at(Some(start()), now);
+        match next {
+            Next::Complete => prop_assert_eq!(classified.outcome, Outcome::Done),
+            Next::Retry { at } => {
+                prop_assert!(!doubt || matches!(class, Class::Keyed | Class::Idempotent));
+                prop_assert!(!matches!(classified.outcome, Outcome::Done | Outcome::KeyConflict));
+                prop_assert!(at >= now.plus(classified.wait.unwrap_or_default()));
+                prop_assert!(at <= policy.ends(round.since));
+                prop_assert!(round.tries < policy.attempts);
+                if doubt && class == Class::Keyed {
+                    prop_assert!(round.doubts <= RESENDS_IN_DOUBT);
+                    prop_assert!(contract.resend_until(start()).is_some_and(|until| at < until));
+                }
+            }
+            Next::Park(parked) => {
+                prop_assert_ne!(classified.outcome, Outcome::Done);
+                let wanted = if doubt { Certainty::MayHaveCompleted } else { Certainty::DefinitelyFailed };
+                prop_assert_eq!(parked.certainty, wanted);
+                // Nobody is told to send what may have happened.
+                prop_assert!(!doubt || parked.next_action != NextAction::Replay);
+            }
+        }
+    }
+}

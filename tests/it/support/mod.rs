@@ -1,5 +1,6 @@
 //! What tests stand on. No assertions about the product live here.
 
+pub(crate) mod app;
 pub(crate) mod browser;
 pub(crate) mod databases;
 

@@ -1,0 +1,187 @@
+//! The catalogue: every fact of the domain in the language of the people who settle dead letters.
+//! They know the business and no terminal, so no sentence here holds a code.
+//!
+//! Everything returned is plain text; whoever shows it escapes it.
+
+mod labels;
+mod names;
+mod spans;
+mod symptoms;
+
+use std::time::Duration;
+
+pub use labels::*;
+pub use names::{destination_name, quoted, step_name};
+pub use spans::{relative, span};
+pub use symptoms::title;
+
+use super::attempt::Outcome;
+use super::classify::Symptom;
+use super::dead_letter::{Certainty, NextAction};
+use super::decide::ParkReason;
+use symptoms::{happened, leaves_doubt};
+
+/// What a sentence is made from. Names are as configured.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The destination's name.
+    pub destination: &'a str,
+    /// The step's name.
+    pub step: &'a str,
+    /// The status line's number, when there was one.
+    pub status: Option<u16>,
+    /// How long we wait for an answer.
+    pub timeout: Option<Duration>,
+    /// Attempts that were made.
+    pub attempts: i64,
+    /// How long the destination asked us to stay away.
+    pub retry_after: Option<Duration>,
+    /// The id over there.
+    pub reference: Option<&'a str>,
+    /// What the destination or the system said; shown as a quotation.
+    pub error: Option<&'a str>,
+}
+
+impl Facts<'_> {
+    fn destination(&self) -> String {
+        destination_name(self.destination)
+    }
+
+    fn step(&self) -> String {
+        quoted(&step_name(self.step))
+    }
+
+    fn as_reference(&self) -> String {
+        self.reference.map(|id| format!(", as {}", names::one_line(id))).unwrap_or_default()
+    }
+}
+
+/// What happened in one attempt, and what is known after it.
+pub fn attempt_sentence(symptom: Symptom, outcome: Outcome, facts: &Facts<'_>) -> String {
+    let (destination, step) = (facts.destination(), facts.step());
+    let known = match outcome {
+        Outcome::Running => return format!("{step} is on its way to {destination}; no answer yet."),
+        Outcome::Skipped => {
+            return format!("Another worker was already at {step}; this attempt sent nothing.");
+        }
+        Outcome::Done if symptom == Symptom::Accepted => format!("it counts as done{}", facts.as_reference()),
+        Outcome::Done => format!("it is done{}", facts.as_reference()),
+        Outcome::NotSent | Outcome::Throttled | Outcome::Rejected => "it did not happen".to_owned(),
+        Outcome::Uncertain => "it may have happened".to_owned(),
+        Outcome::KeyConflict => "nothing new happened".to_owned(),
+    };
+    capitalised(&format!("{}; {known}.", happened(symptom, facts)))
+}
+
+/// What happened, what is certain and what is not, and the safest next step.
+pub fn dead_letter_sentence(
+    why: ParkReason,
+    symptom: Symptom,
+    certainty: Certainty,
+    next_action: NextAction,
+    facts: &Facts<'_>,
+) -> String {
+    let mut text = capitalised(&happened(symptom, facts));
+    text.push('.');
+    for part in [ended(why, facts), Some(known(symptom, certainty, facts))].into_iter().flatten() {
+        text.push(' ');
+        text.push_str(&part);
+    }
+    format!("{text} Safest next step: {}.", step_to_take(next_action, why, symptom, facts))
+}
+
+/// Why the wait that follows an attempt is as long as it is.
+pub fn next_wait_sentence(symptom: Symptom, wait: Duration, facts: &Facts<'_>) -> String {
+    let (destination, wait) = (facts.destination(), span(wait));
+    match (facts.retry_after, symptom) {
+        (Some(told), _) if !told.is_zero() => format!(
+            "Next try in {wait}: {destination} asked for {}, and a little is added so that not everything \
+             returns at once.",
+            span(told)
+        ),
+        (_, Symptom::HeldBack) => {
+            format!("Next try in {wait}: our own limit for {destination} is expected to let it through then.")
+        }
+        (_, Symptom::TlsRefused) => {
+            format!(
+                "Next try in {wait}, late on purpose: until the certificate is put right, no try can succeed."
+            )
+        }
+        _ => format!(
+            "Next try in {wait}: drawn at random, up to a limit that grows with every attempt, so that \
+             {destination} is not overrun."
+        ),
+    }
+}
+
+/// Why trying by itself came to an end, where what happened does not say so already.
+fn ended(why: ParkReason, facts: &Facts<'_>) -> Option<String> {
+    match why {
+        ParkReason::Refused
+        | ParkReason::KeyConflict
+        | ParkReason::NoWayToKnow
+        | ParkReason::LookupNeeded => None,
+        ParkReason::WindowClosed => {
+            Some(format!("The time in which {} recognises a repeat is over.", facts.destination()))
+        }
+        ParkReason::StillUncertain => Some("Sending it again under the same key did not clear it up.".into()),
+        ParkReason::AttemptsUsed => Some(match facts.attempts {
+            ..=0 => "Every allowed attempt is used up.".into(),
+            1 => "It was tried once, and no more is allowed by itself.".into(),
+            tries => format!("It was tried {tries} times, and no more is allowed by itself."),
+        }),
+        ParkReason::TooOld => Some("The time in which it is tried by itself is over.".into()),
+        ParkReason::WaitTooLong => Some(match facts.retry_after {
+            Some(told) => format!("It was to wait {}, longer than we keep trying.", span(told)),
+            None => "It was to wait longer than we keep trying.".into(),
+        }),
+    }
+}
+
+/// What is known of the effect.
+fn known(symptom: Symptom, certainty: Certainty, facts: &Facts<'_>) -> String {
+    let effect = names::Effect::of(facts.step);
+    match certainty {
+        Certainty::DefinitelyFailed => format!("{}.", effect.absent()),
+        Certainty::CompletedAtDestination => format!("{}{}.", effect.present(), facts.as_reference()),
+        Certainty::MayHaveCompleted if leaves_doubt(symptom) => format!("{}.", effect.possible()),
+        // This attempt alone would be clear: the doubt is an earlier one's.
+        Certainty::MayHaveCompleted => {
+            format!("An earlier attempt may have got through. {}.", effect.possible())
+        }
+    }
+}
+
+fn step_to_take(action: NextAction, why: ParkReason, symptom: Symptom, facts: &Facts<'_>) -> String {
+    let destination = facts.destination();
+    match action {
+        NextAction::CheckDestination => format!("ask {destination}"),
+        NextAction::Replay => "replay it".into(),
+        NextAction::FixData => "correct the data and send the correction".into(),
+        NextAction::FixPermission => match symptom {
+            Symptom::TlsRefused | Symptom::TlsAlert => {
+                format!("have the secure connection to {destination} put right, then replay it")
+            }
+            Symptom::AddressRefused => format!("have the address of {destination} put right, then replay it"),
+            Symptom::ProxyCredential => "have the sign-in at our proxy put right, then replay it".into(),
+            _ => format!("have our access to {destination} put right, then replay it"),
+        },
+        NextAction::Wait => match facts.retry_after {
+            Some(told) => format!("wait {}, then replay it", span(told)),
+            None => "wait a while, then replay it".into(),
+        },
+        NextAction::Decide if why == ParkReason::KeyConflict => {
+            format!("compare what was sent with what {destination} has, then decide")
+        }
+        NextAction::Decide => "let somebody who knows the case decide".into(),
+        NextAction::Ignore => "none is needed".into(),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests;

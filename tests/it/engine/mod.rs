@@ -1,0 +1,3 @@
+//! Acceptance, the gate and the worker, on both databases.
+
+mod effects;
