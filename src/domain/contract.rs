@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn the_clock_moves_a_keyed_destination_to_neither_or_lookup() {
         let first = Timestamp::from_micros(0);
-        let mut contract = keyed(Duration::from_secs(3600));
+        let mut contract = keyed(Duration::from_hours(1));
         let last_open = first.plus(Duration::from_secs(3600 - 40)).minus(Duration::from_micros(1));
         assert_eq!(contract.class_at(None, first), Class::Keyed);
         assert_eq!(contract.class_at(Some(first), last_open), Class::Keyed);

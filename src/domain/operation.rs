@@ -92,14 +92,12 @@ impl OperationState {
                 Err(IllegalMove { from: self, event })
             }
             (_, E::StepDone { last: true }) => Ok(Self::Completed),
-            (_, E::StepDone { last: false }) => Ok(Self::Pending),
-            (Self::Pending | Self::Uncertain, E::WillRetry { doubt: false }) => Ok(Self::Pending),
-            (Self::Pending | Self::Uncertain, E::WillRetry { doubt: true } | E::Parked { doubt: true }) => {
-                Ok(Self::Uncertain)
-            }
+            (_, E::StepDone { last: false })
+            | (Self::Pending | Self::Uncertain, E::WillRetry { doubt: false })
+            | (Self::Failed | Self::Pending, E::Requeued) => Ok(Self::Pending),
+            (Self::Pending | Self::Uncertain, E::WillRetry { doubt: true } | E::Parked { doubt: true })
+            | (Self::Uncertain, E::Requeued) => Ok(Self::Uncertain),
             (Self::Pending | Self::Uncertain, E::Parked { doubt: false }) => Ok(Self::Failed),
-            (Self::Failed | Self::Pending, E::Requeued) => Ok(Self::Pending),
-            (Self::Uncertain, E::Requeued) => Ok(Self::Uncertain),
         }
     }
 }
@@ -119,7 +117,7 @@ impl StepState {
 /// is answered.
 #[derive(Debug, Clone)]
 pub struct NewOperation {
-    /// UUIDv7.
+    /// A UUID of version 7.
     pub id: Uuid,
     /// Unique among all operations.
     pub key: OperationKey,

@@ -83,7 +83,7 @@ pub fn dead_letter_sentence(
 ) -> String {
     let mut text = capitalised(&happened(symptom, facts));
     text.push('.');
-    for part in [ended(why, facts), Some(known(symptom, certainty, facts))].into_iter().flatten() {
+    for part in [ended(why, symptom, facts), Some(known(symptom, certainty, facts))].into_iter().flatten() {
         text.push(' ');
         text.push_str(&part);
     }
@@ -115,7 +115,7 @@ pub fn next_wait_sentence(symptom: Symptom, wait: Duration, facts: &Facts<'_>) -
 }
 
 /// Why trying by itself came to an end, where what happened does not say so already.
-fn ended(why: ParkReason, facts: &Facts<'_>) -> Option<String> {
+fn ended(why: ParkReason, symptom: Symptom, facts: &Facts<'_>) -> Option<String> {
     match why {
         ParkReason::Refused
         | ParkReason::KeyConflict
@@ -127,13 +127,16 @@ fn ended(why: ParkReason, facts: &Facts<'_>) -> Option<String> {
         ParkReason::StillUncertain => Some("Sending it again under the same key did not clear it up.".into()),
         ParkReason::AttemptsUsed => Some(match facts.attempts {
             ..=0 => "Every allowed attempt is used up.".into(),
-            1 => "It was tried once, and no more is allowed by itself.".into(),
-            tries => format!("It was tried {tries} times, and no more is allowed by itself."),
+            1 => "It was tried once, which is all that is allowed without a person.".into(),
+            tries => format!("It was tried {tries} times, which is all that is allowed without a person."),
         }),
-        ParkReason::TooOld => Some("The time in which it is tried by itself is over.".into()),
+        ParkReason::TooOld => Some("The time for trying without a person is over.".into()),
         ParkReason::WaitTooLong => Some(match facts.retry_after {
-            Some(told) => format!("It was to wait {}, longer than we keep trying.", span(told)),
-            None => "It was to wait longer than we keep trying.".into(),
+            Some(told) if symptom != Symptom::Throttled => {
+                format!("It asked for {}, longer than we keep trying without a person.", span(told))
+            }
+            Some(_) => "That is longer than we keep trying without a person.".into(),
+            None => "It asked for longer than we keep trying without a person.".into(),
         }),
     }
 }

@@ -25,7 +25,9 @@ pub enum Behaviour {
     },
     /// Carried out, and answered with this status all the same.
     StatusAfterEffect(u16),
-    /// Closed before anything is read; the request is not recorded.
+    /// Closed before anything is read; the request is not recorded. Scripted, it takes the next
+    /// new connection, whatever that was to ask for: of what was not read, no path is known. On a
+    /// kept-alive connection or out of a mix it closes after the head.
     CloseOnAccept,
     /// Read to the end, then closed without a word.
     CloseAfterRead {

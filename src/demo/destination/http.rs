@@ -65,15 +65,10 @@ impl Reply {
     }
 
     pub(super) fn head(&self) -> Vec<u8> {
-        let mut head = format!("HTTP/1.1 {} Status\r\n", self.code);
-        for (name, value) in &self.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        if !self.bodiless() {
-            head.push_str(&format!("content-length: {}\r\n", self.body.len()));
-        }
-        head.push_str("\r\n");
-        head.into_bytes()
+        let length = ("content-length".to_owned(), self.body.len().to_string());
+        let headers = self.headers.iter().chain((!self.bodiless()).then_some(&length));
+        let lines: String = headers.flat_map(|(name, value)| [name, ": ", value, "\r\n"]).collect();
+        format!("HTTP/1.1 {} Status\r\n{lines}\r\n", self.code).into_bytes()
     }
 
     fn bodiless(&self) -> bool {

@@ -131,8 +131,8 @@ pub const fn park_reason(value: ParkReason) -> &'static str {
             "It may have happened, and the time in which the destination recognises a repeat is over."
         }
         ParkReason::StillUncertain => "It may have happened, and sending it again did not clear it up.",
-        ParkReason::AttemptsUsed => "Every attempt that is allowed by itself was used.",
-        ParkReason::TooOld => "The time in which it is tried by itself is over.",
+        ParkReason::AttemptsUsed => "Every attempt that is allowed without a person was used.",
+        ParkReason::TooOld => "The time for trying without a person is over.",
         ParkReason::WaitTooLong => "The destination asked for a longer wait than we keep trying.",
     }
 }
@@ -163,9 +163,10 @@ pub const fn waiver(value: Waiver) -> Label {
         Waiver::UnknownOutcome => {
             label("An earlier send may have happened", "If it did, sending again makes it happen twice.")
         }
-        Waiver::Caps => {
-            label("Attempts or time are used up", "It is tried more often than its type allows by itself.")
-        }
+        Waiver::Caps => label(
+            "Attempts or time are used up",
+            "It is tried more often or longer than its type allows without a person.",
+        ),
     }
 }
 

@@ -170,7 +170,7 @@ const COMMON: [(ParkReason, Symptom, Certainty, NextAction, Facts<'static>, &str
         N::Replay,
         CHARGE,
         "Stripe could not be reached for “charge card”. \
-             It was tried 3 times, and no more is allowed by itself. It did not happen. \
+             It was tried 3 times, which is all that is allowed without a person. It did not happen. \
              Safest next step: replay it.",
     ),
     (
@@ -180,7 +180,7 @@ const COMMON: [(ParkReason, Symptom, Certainty, NextAction, Facts<'static>, &str
         N::Replay,
         RECEIPT,
         "The network address of Mailer could not be found for “send receipt”. \
-             The time in which it is tried by itself is over. The receipt did not go out. \
+             The time for trying without a person is over. The receipt did not go out. \
              Safest next step: replay it.",
     ),
     (
@@ -190,7 +190,7 @@ const COMMON: [(ParkReason, Symptom, Certainty, NextAction, Facts<'static>, &str
         N::Wait,
         TOLD,
         "The CRM had too much to do for “create ticket” and asked us to come back in 3 h. \
-             It was to wait 3 h, longer than we keep trying. The ticket does not exist there. \
+             That is longer than we keep trying without a person. The ticket does not exist there. \
              Safest next step: wait 3 h, then replay it.",
     ),
     (
