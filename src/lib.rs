@@ -11,5 +11,7 @@
 //! ```
 //!
 //! * [`domain`]: values and decisions, without IO, clock or chance.
+//! * [`web`]: the desk's pages.
 
 pub mod domain;
+pub mod web;
