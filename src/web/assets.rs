@@ -42,12 +42,7 @@ const CSS: &str = concat!(
 static ALL: LazyLock<[Asset; 3]> = LazyLock::new(|| {
     [
         Asset::new("desk", "css", "text/css; charset=utf-8", CSS.as_bytes()),
-        Asset::new(
-            "desk",
-            "js",
-            "text/javascript; charset=utf-8",
-            include_bytes!("../../static/desk.js"),
-        ),
+        Asset::new("desk", "js", "text/javascript; charset=utf-8", include_bytes!("../../static/desk.js")),
         Asset::new("favicon", "svg", "image/svg+xml", include_bytes!("../../static/favicon.svg")),
     ]
 });

@@ -109,12 +109,7 @@ impl Layout {
     }
 
     /// A page of the desk.
-    pub fn desk(
-        title: impl Into<String>,
-        section: Section,
-        who: SignedIn,
-        csrf: impl Into<String>,
-    ) -> Self {
+    pub fn desk(title: impl Into<String>, section: Section, who: SignedIn, csrf: impl Into<String>) -> Self {
         Self { section, signed_in: Some(who), ..Self::outside(title, csrf) }
     }
 

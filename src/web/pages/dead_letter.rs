@@ -2,8 +2,8 @@
 
 use askama::Template;
 
-use crate::domain::actor::Right;
 use super::verdict::VerdictView;
+use crate::domain::actor::Right;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, Resolution};
 use crate::domain::operation::Severity;
 use crate::web::labels::Mark as _;
