@@ -99,11 +99,7 @@ pub(super) fn dead_letter(w: &Words) -> DeadLetterPage {
         parked_because: w.some("No further try follows by itself: the CRM can be asked, so it must not be sent to blindly."),
         verdict: None,
         closed: None,
-        knowledge: {
-            let mut card = knowledge(w, Known::CannotTell);
-            card.ask = Some(Button::locked("Ask the CRM now", "Asking at a click is not built in yet; the engine asks by itself in 2 min."));
-            card
-        },
+        knowledge: knowledge(w, Known::CannotTell),
         buttons: vec![
             Button::locked("Ask the CRM first", "Asking at a click is not built in yet; the engine asks by itself in 2 min."),
             Button::new("Record as completed", format!("{ID}/resolve?resolution=completed_at_destination")),

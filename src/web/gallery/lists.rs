@@ -200,7 +200,7 @@ pub(super) fn dead_letters(w: &Words, rows: usize) -> DeadLettersPage {
             kind: w.t(kind),
             ids: w.t(ids),
             destination: w.t(destination),
-            attempts: "5".into(),
+            attempts: "5 tries".into(),
             opened: ago(240 * (index as u64 + 1).pow(2)),
             owner: (index % 3 == 0).then(|| w.t("anna.k")),
             next,

@@ -57,7 +57,7 @@ pub struct DeadLetterRow {
     pub ids: String,
     /// The destination's name.
     pub destination: String,
-    /// "5".
+    /// "5 tries".
     pub attempts: String,
     /// When it was opened.
     pub opened: When,
