@@ -16,6 +16,7 @@
 //! * [`gate`]: the key check that every send passes, and the ledger.
 //! * [`engine`]: acceptance, the worker, the one outbound request, people's actions.
 //! * [`accounts`]: people, one-time links and tokens.
+//! * [`web`]: the desk and the HTTP API.
 //! * [`demo`]: a destination that fails in every way, for the demo and for tests.
 
 pub mod accounts;
@@ -26,3 +27,4 @@ pub mod demo;
 pub mod engine;
 pub mod gate;
 pub mod store;
+pub mod web;
