@@ -205,8 +205,8 @@ fn check_key(table: &Table<'_>, contract: &Contract, headers: &[(String, String)
         table.mistake("headers", format!("{} takes the key of each step; remove it here", key.header));
     }
     if !key.window.is_zero() && key.window <= contract.margin() {
-        table.mistake(
-            "key.window",
+        table.notes.mistake(
+            &format!("{}.window", table.at("key")),
             format!(
                 "{} is not longer than the {} that are kept back for one exchange and for clocks, so that it would \
                  never be used; write what the destination promises, or \"0s\" when that is too short",

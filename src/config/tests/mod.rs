@@ -2,6 +2,7 @@
 
 mod guarantees;
 mod mistakes;
+mod mistakes_in_types;
 mod requests;
 mod values;
 
@@ -42,4 +43,12 @@ fn with_step(step: &str) -> Config {
          [operations.ticket]\n[[operations.ticket.steps]]\nname = \"create\"\ndestination = \"crm\"\n{step}"
     ))
     .unwrap()
+}
+
+/// Each text and the whole of what is said about it.
+fn says(cases: &[(&str, &[&str])]) {
+    for (text, wanted) in cases {
+        let said = read(text).map_or_else(|error| error.to_string(), |_| "no mistake".to_owned());
+        assert_eq!(said.lines().collect::<Vec<_>>(), *wanted, "{text}");
+    }
 }
