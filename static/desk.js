@@ -74,6 +74,21 @@
         show(theme);
       });
     }
+    // A reason given before, taken again at a press.
+    for (const list of document.querySelectorAll("[data-fill]")) {
+      for (const item of list.children) {
+        const take = document.createElement("button");
+        take.type = "button";
+        take.className = "quiet";
+        take.textContent = item.textContent;
+        take.addEventListener("click", () => {
+          const field = document.getElementById(list.dataset.fill);
+          field.value = take.textContent;
+          field.focus();
+        });
+        item.replaceChildren(take);
+      }
+    }
     const print = document.querySelector("[data-print]");
     if (print) {
       print.hidden = false;
