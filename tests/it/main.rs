@@ -4,6 +4,9 @@
 
 mod support;
 
+mod accounts;
 mod browser;
 mod databases;
 mod engine;
+mod layers;
+mod store;

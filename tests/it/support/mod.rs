@@ -3,6 +3,8 @@
 pub(crate) mod app;
 pub(crate) mod browser;
 pub(crate) mod databases;
+pub(crate) mod ledger;
+mod verbs;
 
 /// A setting that `tests/run` provides. Its absence fails the test: skipped tests pass unnoticed.
 fn provided(name: &str) -> String {
