@@ -153,6 +153,13 @@ from_row!(WorkRow {
     queued_at,
 });
 
+impl WorkRow {
+    /// Whether the round has had a try, be it one that was put off.
+    pub fn begun(&self) -> bool {
+        self.tries + self.waits > 0
+    }
+}
+
 /// What the gate reads. `w` is a row of work, or stands for one that a person asks for.
 const FACTS: &str = "o.key, o.kind, o.state, o.digest, o.correlation_id, o.source, o.received_at, \
     p.body AS payload, (SELECT count(*) FROM steps n WHERE n.operation_id = o.id) AS steps, s.name AS step, \
