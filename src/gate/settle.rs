@@ -146,7 +146,7 @@ pub(super) async fn park_unsent(
     let change = OperationChange { id: work.operation_id, state, completed_at: None };
     ledger::change_operations(tx, &[change]).await?;
     ledger::remove_work(tx, &[work.operation_id]).await?;
-    let letter = letter(gate, work, parked, &classified, None, reason, now);
+    let letter = letter(gate, work, work.attempts, parked, &classified, None, reason, now);
     Ok(dead_letters::open(tx, &letter).await?)
 }
 
@@ -315,7 +315,8 @@ async fn write_consequences(gate: &Gate, tx: &mut Tx, ours: &[Settled<'_>]) -> R
             Event::Answered(answer) => Some(i64::from(answer.status)),
             Event::NoAnswer(..) => None,
         };
-        let letter = letter(gate, work, parked, &settled.classified, status, error, settled.at);
+        let made = work.attempts + 1;
+        let letter = letter(gate, work, made, parked, &settled.classified, status, error, settled.at);
         dead_letters::open(tx, &letter).await?;
     }
     Ok(())
@@ -361,9 +362,11 @@ fn same_step(settled: &Settled<'_>, at: Timestamp) -> Reschedule {
     }
 }
 
+#[allow(clippy::too_many_arguments, reason = "each is a separate fact, and a struct would only rename them")]
 fn letter(
     gate: &Gate,
     work: &WorkRow,
+    attempts: i64,
     parked: Parked,
     classified: &Classified,
     status: Option<i64>,
@@ -392,7 +395,7 @@ fn letter(
         severity,
         assignee: None,
         snoozed_until: None,
-        attempts: work.attempts + 1,
+        attempts,
         first_failed_at: work.since,
         last_failed_at: now,
         opened_at: now,
