@@ -213,6 +213,7 @@ fn finish(gate: &Gate, settled: &Settled<'_>) -> Finish {
         Event::NoAnswer(..) => None,
     };
     let cap = gate.config.engine.answer_cap;
+    let body = answer.map(|answer| cleaned(&String::from_utf8_lossy(&answer.body), cap));
     Finish {
         id: settled.held.attempt,
         fence: settled.held.fence,
@@ -231,8 +232,11 @@ fn finish(gate: &Gate, settled: &Settled<'_>) -> Finish {
             _ => None,
         },
         answer_headers: answer.map(|answer| pairs_text(&answer.headers)),
-        answer_body: answer.map(|answer| clean(&String::from_utf8_lossy(&answer.body), cap)),
-        answer_cut: answer.is_some_and(|answer| !answer.complete || answer.body.len() > cap),
+        answer_cut: match (answer, &body) {
+            (Some(answer), Some((_, cut))) => *cut || !answer.complete,
+            _ => false,
+        },
+        answer_body: body.map(|(text, _)| text),
     }
 }
 
@@ -466,9 +470,16 @@ fn error_text(event: &Event) -> String {
 
 /// Text that both databases can store, of `most` bytes at most, cut between letters.
 fn clean(text: &str, most: usize) -> String {
-    let text = text.replace('\0', "\u{fffd}");
-    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text[..end].to_owned()
+    cleaned(text, most).0
+}
+
+/// The same, and whether it was cut: what replaces a NUL is longer than it.
+fn cleaned(text: &str, most: usize) -> (String, bool) {
+    let mut text = text.replace('\0', "\u{fffd}");
+    let whole = text.len();
+    let end = (0..=most.min(whole)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.truncate(end);
+    (text, end < whole)
 }
 
 /// Header pairs as JSON text, without those that carry credentials.
