@@ -203,6 +203,20 @@ fn results(
     (reference, (!saved.is_empty()).then(|| Value::Object(saved).to_string()))
 }
 
+/// The artifacts that a person's reference tells: those that the step takes from the same place as
+/// its reference.
+pub(super) fn saved_as_reference(gate: &Gate, work: &WorkRow, reference: &str) -> Option<String> {
+    let step = step_type(gate, work)?;
+    let place = step.reference.as_deref()?;
+    let saved: Map<String, Value> = step
+        .save
+        .iter()
+        .filter(|(_, pointer)| pointer == place)
+        .map(|(name, _)| (name.clone(), reference.into()))
+        .collect();
+    (!saved.is_empty()).then(|| Value::Object(saved).to_string())
+}
+
 fn step_type<'a>(gate: &'a Gate, work: &WorkRow) -> Option<&'a StepType> {
     gate.config.operations.get(&work.kind)?.steps.iter().find(|step| step.name == work.step)
 }
