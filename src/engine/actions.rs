@@ -130,7 +130,10 @@ async fn send_again(
     let reason = reason(request.reason)?;
     let actor = request.actor.to_string();
     let now = gate.ambient().now();
-    let subject = format!("{} {operation}", plan.cause);
+    let subject = match plan.mode {
+        Some(mode) => format!("{} {mode} {operation}", plan.cause),
+        None => format!("{} {operation}", plan.cause),
+    };
     let mut tx = gate.db().begin().await?;
     if let Some(earlier) = take(&mut tx, &actor, request.action_id, &subject, now).await? {
         return Ok(serde_json::from_str(&earlier)?);
@@ -207,7 +210,8 @@ pub async fn resolve(
     let actor = request.actor.to_string();
     let now = gate.ambient().now();
     let mut tx = gate.db().begin().await?;
-    if take(&mut tx, &actor, request.action_id, &format!("resolve {letter}"), now).await?.is_some() {
+    let subject = format!("resolve {} {letter}", how.resolution);
+    if take(&mut tx, &actor, request.action_id, &subject, now).await?.is_some() {
         return Ok(());
     }
     let row = dead_letters::by_id(&mut tx, letter).await?.ok_or(ActionError::NotFound)?;
