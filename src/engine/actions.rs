@@ -220,7 +220,9 @@ pub async fn resolve(
     let closing =
         Closing { id: letter, resolution: how.resolution, reason: &reason, reference, by: &actor, at: now };
     if !dead_letters::resolve(&mut tx, &closing).await? {
-        return Err(ActionError::NotOpen(row.status));
+        // It was read before the operation was locked; somebody may have acted in between.
+        let now = dead_letters::by_id(&mut tx, letter).await?;
+        return Err(ActionError::NotOpen(now.map_or(row.status, |row| row.status)));
     }
     if how.resolution == Resolution::CompletedAtDestination {
         gate.record_done(&mut tx, &examined.facts, reference).await?;
