@@ -110,7 +110,8 @@ async fn two_uses_of_a_link_at_once_count_once(db: TestDatabase) {
     let app = TestApp::start(db).await;
     let (db, ambient) = (app.engine.db(), app.engine.ambient());
     let secret = accounts::first_link(db, ambient, &by()).await.unwrap().unwrap();
-    let using = async |name: &str| accounts::use_link(db, ambient, &secret, name, PASSWORD.into(), "::1").await;
+    let using =
+        async |name: &str| accounts::use_link(db, ambient, &secret, name, PASSWORD.into(), "::1").await;
     let (one, two) = tokio::join!(using("ada"), using("eve"));
     assert!(one.is_ok() != two.is_ok(), "{one:?} {two:?}");
     let mut tx = db.read().await.unwrap();
@@ -152,7 +153,9 @@ async fn a_change_of_a_person_ends_their_sessions(db: TestDatabase) {
 async fn a_token_works_until_it_lapses_or_is_revoked(db: TestDatabase) {
     let app = TestApp::start(db).await;
     let (db, ambient) = (app.engine.db(), app.engine.ambient());
-    let create = async |name: &str, lasts| accounts::create_token(db, ambient, name, Scope::Submit, lasts, &by()).await;
+    let create = async |name: &str, lasts| {
+        accounts::create_token(db, ambient, name, Scope::Submit, lasts, &by()).await
+    };
     let holder = async |secret: &str| accounts::token_holder(db, ambient, secret).await.unwrap();
     let hour = create("hour", Some(Duration::from_hours(1))).await.unwrap();
     let endless = create("endless", None).await.unwrap();
@@ -214,7 +217,8 @@ async fn names_cannot_pose_as_others(db: TestDatabase) {
     let again = accounts::add_user(db, ambient, " olga ", Role::Admin, None, &by()).await;
     assert!(matches!(again, Err(AccountError::Name(_))), "taken");
     for password in ["short", &"x".repeat(1_025)] {
-        let weak = accounts::add_user(db, ambient, "otto", Role::Viewer, Some(password.to_owned()), &by()).await;
+        let weak =
+            accounts::add_user(db, ambient, "otto", Role::Viewer, Some(password.to_owned()), &by()).await;
         assert!(matches!(weak, Err(AccountError::Password(_))));
     }
 }

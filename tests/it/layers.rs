@@ -121,7 +121,8 @@ fn pages_cannot_send() {
             assert!(!text.contains(forbidden), "{file} names {forbidden}");
         }
         for word in ["Permit", "Sender"] {
-            let named = code(&text).split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word);
+            let named =
+                code(&text).split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word);
             assert!(!named, "{file} names {word}");
         }
     }

@@ -49,10 +49,13 @@ async fn twenty_identical_submissions_give_one_operation_and_one_effect(db: Test
     let tries = (0..20).map(|_| (intake.clone(), submission("keyed", "order-1", PAYLOAD))).collect();
     let answers = all_at_once(tries).await;
     let [(_, id)] = created(&answers)[..] else { panic!("{answers:?}") };
-    let repeats = answers.iter().filter(|(_, answer)| matches!(answer, Ok(Accepted::Duplicate(of)) if *of == id));
+    let repeats =
+        answers.iter().filter(|(_, answer)| matches!(answer, Ok(Accepted::Duplicate(of)) if *of == id));
     assert_eq!(repeats.count(), 19);
     app.run_until_idle().await;
-    assert!(matches!(app.try_submit("keyed", "order-1", PAYLOAD).await, Ok(Accepted::Duplicate(of)) if of == id));
+    assert!(
+        matches!(app.try_submit("keyed", "order-1", PAYLOAD).await, Ok(Accepted::Duplicate(of)) if of == id)
+    );
     app.run_until_idle().await;
     assert_eq!(app.destination.effects().len(), 1);
     assert_eq!(app.destination.requests_count(), 1);
@@ -78,7 +81,9 @@ async fn a_key_that_comes_with_other_data_at_once_is_refused(db: TestDatabase) {
             ((true, true), Ok(Accepted::Created(_))) => {}
             ((true, true), Ok(Accepted::Duplicate(of))) => assert_eq!(*of, id),
             ((false, _), Err(SubmitError::KeyReused { first, what: "type", .. })) => assert_eq!(*first, id),
-            ((true, false), Err(SubmitError::KeyReused { first, what: "payload", .. })) => assert_eq!(*first, id),
+            ((true, false), Err(SubmitError::KeyReused { first, what: "payload", .. })) => {
+                assert_eq!(*first, id)
+            }
             _ => panic!("{submission:?} got {answer:?}"),
         }
     }
@@ -161,7 +166,7 @@ async fn a_burst_stores_each_key_once(db: TestDatabase) {
 async fn two_nodes_with_the_same_keys_in_opposite_orders_do_not_lock_each_other_out(db: TestDatabase) {
     let app = TestApp::start(db).await;
     let other = app.another_node(2).await;
-    for round in 0..5 {
+    for round in 0..20 {
         let mut waiting = Vec::new();
         for n in 0..128 {
             for (engine, n) in [(&app.engine, n), (&other, 127 - n)] {
@@ -185,6 +190,9 @@ async fn a_hostile_business_id_does_not_take_its_neighbours_down(db: TestDatabas
     for (submission, answer) in all_at_once(tries.into()).await {
         assert!(matches!(answer, Ok(Accepted::Created(_))), "{submission:?} got {answer:?}");
     }
-    let repeated = Submission { payload: RawValue::from_string(hostile.to_owned()).unwrap(), ..submission("keyed", "order-2", "0") };
+    let repeated = Submission {
+        payload: RawValue::from_string(hostile.to_owned()).unwrap(),
+        ..submission("keyed", "order-2", "0")
+    };
     assert!(matches!(app.engine.intake().submit(repeated).await, Ok(Accepted::Duplicate(_))));
 }

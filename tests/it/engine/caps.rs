@@ -16,6 +16,7 @@ on_both!(
     a_permanent_error_gets_one_attempt_and_a_dead_letter_at_once,
     exhausted_attempts_give_a_dead_letter_with_all_of_them,
     retries_that_would_come_too_late_are_not_made,
+    a_worker_that_comes_a_moment_late_still_makes_the_last_try,
     work_that_lay_too_long_is_not_sent,
     work_that_was_never_tried_is_sent_however_long_it_lay,
 );
@@ -34,7 +35,10 @@ async fn a_permanent_error_gets_one_attempt_and_a_dead_letter_at_once(db: TestDa
     assert_eq!(letter.answer_status, Some(422));
     assert_eq!(letter.error, "422 There is no such customer");
     assert_eq!((letter.step.as_str(), letter.destination.as_str()), ("create ticket", "keyed"));
-    assert_eq!((letter.opened_at, letter.first_failed_at, letter.last_failed_at), (app.now(), app.now(), app.now()));
+    assert_eq!(
+        (letter.opened_at, letter.first_failed_at, letter.last_failed_at),
+        (app.now(), app.now(), app.now())
+    );
     app.clock.advance(Duration::from_hours(24));
     assert_eq!(app.run_until_idle().await, 0, "and nothing follows by itself");
 }
@@ -66,6 +70,26 @@ async fn retries_that_would_come_too_late_are_not_made(db: TestDatabase) {
     assert_eq!((letter.why, letter.certainty), (ParkReason::TooOld, Certainty::DefinitelyFailed));
 }
 
+async fn a_worker_that_comes_a_moment_late_still_makes_the_last_try(db: TestDatabase) {
+    let more = r#"
+[operations.brief]
+retry = { attempts = 5, max_age = "2m", first_delay = "10h", max_delay = "10h" }
+[[operations.brief.steps]]
+name = "create"
+destination = "plain"
+method = "POST"
+path = "/tickets"
+"#;
+    let mut app = TestApp::configured(db, more).await;
+    app.destination.script("/plain", [Behaviour::status(421)]);
+    let id = app.submit("brief", "order-1").await;
+    app.run_until_idle().await;
+    let due = app.thread(id).await.operation.due_at.unwrap();
+    app.clock.advance(due.since(app.now()) + Duration::from_secs(1));
+    app.run_to_the_end().await;
+    assert_eq!(app.outcomes(id).await, [Outcome::NotSent, Outcome::Done]);
+}
+
 async fn work_that_lay_too_long_is_not_sent(db: TestDatabase) {
     let mut app = TestApp::start(db).await;
     app.destination.script("/plain", [Behaviour::status(421)]);
@@ -79,7 +103,10 @@ async fn work_that_lay_too_long_is_not_sent(db: TestDatabase) {
     let thread = app.thread(id).await;
     assert_eq!(thread.events.last().unwrap().kind, EventKind::NotSent);
     let letter = app.letter(id).await;
-    assert_eq!((letter.why, letter.certainty, letter.attempts), (ParkReason::TooOld, Certainty::DefinitelyFailed, 1));
+    assert_eq!(
+        (letter.why, letter.certainty, letter.attempts),
+        (ParkReason::TooOld, Certainty::DefinitelyFailed, 1)
+    );
 }
 
 async fn work_that_was_never_tried_is_sent_however_long_it_lay(db: TestDatabase) {

@@ -48,7 +48,9 @@ fn failed(verdict: &Verdict) -> Vec<CheckName> {
 
 async fn a_refusal_after_an_uncertain_send_does_not_end_the_doubt(db: TestDatabase) {
     let mut app = TestApp::start(db).await;
-    for (n, (code, next)) in [(401, NextAction::CheckDestination), (422, NextAction::CheckDestination)].into_iter().enumerate() {
+    for (n, (code, next)) in
+        [(401, NextAction::CheckDestination), (422, NextAction::CheckDestination)].into_iter().enumerate()
+    {
         app.destination.script("/keyed", [LOST, Behaviour::status(code)]);
         let id = app.submit("keyed", &format!("order-{n}")).await;
         app.run_to_the_end().await;
@@ -68,7 +70,10 @@ async fn a_refused_connection_after_an_uncertain_send_does_not_end_the_doubt(db:
     app.run_to_the_end().await;
     let outcomes = app.outcomes(id).await;
     assert_eq!(outcomes[0], Outcome::Uncertain);
-    assert!(outcomes.len() > 1 && outcomes[1..].iter().all(|outcome| *outcome == Outcome::NotSent), "{outcomes:?}");
+    assert!(
+        outcomes.len() > 1 && outcomes[1..].iter().all(|outcome| *outcome == Outcome::NotSent),
+        "{outcomes:?}"
+    );
     assert_eq!(app.letter(id).await.certainty, Certainty::MayHaveCompleted);
 }
 

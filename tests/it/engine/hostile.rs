@@ -25,7 +25,9 @@ const CAP: usize = 64 * 1024;
 async fn a_request_that_cannot_be_built_is_a_matter_of_data(db: TestDatabase) {
     let mut app = TestApp::start(db).await;
     let neighbour = app.submit("keyed", "order-1").await;
-    let Accepted::Created(new) = app.try_submit("keyed", "order-2", r#"{"customer_id":"C-7"}"#).await.unwrap() else {
+    let Accepted::Created(new) =
+        app.try_submit("keyed", "order-2", r#"{"customer_id":"C-7"}"#).await.unwrap()
+    else {
         panic!("it is new");
     };
     app.run_to_the_end().await;
@@ -99,12 +101,15 @@ async fn no_credential_is_in_the_database(db: TestDatabase) {
     let mut app = TestApp::start(db).await;
     for kind in KINDS {
         let prefix = format!("/{kind}");
-        app.destination.script(&prefix, [
-            Behaviour::Ok,
-            Behaviour::status(422),
-            Behaviour::CloseAfterRead { effect: true },
-            Behaviour::Redirect307,
-        ]);
+        app.destination.script(
+            &prefix,
+            [
+                Behaviour::Ok,
+                Behaviour::status(422),
+                Behaviour::CloseAfterRead { effect: true },
+                Behaviour::Redirect307,
+            ],
+        );
         for n in 0..4 {
             app.submit(kind, &format!("{kind}-{n}")).await;
         }
@@ -112,14 +117,17 @@ async fn no_credential_is_in_the_database(db: TestDatabase) {
     app.run_to_the_end().await;
     let requests = app.destination.requests();
     assert!(requests.len() > 12);
-    assert!(requests.iter().all(|request| request.header("authorization") == Some("Bearer planted-credential")));
+    assert!(
+        requests.iter().all(|request| request.header("authorization") == Some("Bearer planted-credential"))
+    );
     nothing_secret(&app).await;
 }
 
 async fn what_the_destination_sends_back_of_our_credential_is_not_kept(db: TestDatabase) {
     let mut app = TestApp::start(db).await;
     for (n, code) in [422, 500, 201].into_iter().enumerate() {
-        let body = r#"{"id":"planted-credential","message":"You sent Bearer planted-credential to us"}"#.to_owned();
+        let body =
+            r#"{"id":"planted-credential","message":"You sent Bearer planted-credential to us"}"#.to_owned();
         let headers = vec![("x-echo".into(), "authorization: Bearer planted-credential".into())];
         app.destination.script("/plain", [Behaviour::Status { code, headers, body }]);
         let id = app.submit("plain", &format!("order-{n}")).await;

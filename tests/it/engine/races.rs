@@ -103,7 +103,9 @@ async fn submit_many(app: &TestApp, count: usize) {
         let intake = app.engine.intake().clone();
         let key = format!("order-{n:04}");
         let payload = format!(r#"{{"order_id":"{key}"}}"#);
-        tasks.spawn(async move { intake.submit(crate::support::app::submission("plain", &key, &payload)).await });
+        tasks.spawn(
+            async move { intake.submit(crate::support::app::submission("plain", &key, &payload)).await },
+        );
     }
     for answer in tasks.join_all().await {
         answer.unwrap();

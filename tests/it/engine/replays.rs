@@ -47,7 +47,10 @@ async fn a_replay_sends_the_same_request_and_ends_the_dead_letter_once_confirmed
     assert_eq!(verdict.run.unwrap().by, "olga");
     assert_eq!(verdict.known_result.unwrap().how, "It answered attempt 1 and did not do it.");
     let asked = app.letter(id).await;
-    assert_eq!((asked.status, asked.certainty, asked.closed_at), (DeadLetterStatus::Replaying, before.certainty, None));
+    assert_eq!(
+        (asked.status, asked.certainty, asked.closed_at),
+        (DeadLetterStatus::Replaying, before.certainty, None)
+    );
     app.run_to_the_end().await;
 
     let [first, second] = &app.destination.requests()[..] else { panic!("two requests") };
@@ -96,7 +99,7 @@ async fn two_replays_at_once_give_one_run(db: TestDatabase) {
         for (gate, who) in [(app.engine.gate().clone(), "olga"), (other.gate().clone(), "otto")] {
             tasks.spawn(async move {
                 let actor = person(who, Role::Operator);
-                actions::replay(&gate, id, &request(&actor, "a")).await.unwrap().verdict
+                actions::replay(&gate, id, &request(&actor, &format!("a {n}"))).await.unwrap().verdict
             });
         }
         let mut verdicts = tasks.join_all().await;

@@ -29,7 +29,12 @@ async fn in_doubt(app: &mut TestApp, key: &str) -> (Uuid, Uuid) {
     (id, app.letter(id).await.id)
 }
 
-async fn because(app: &TestApp, letter: Uuid, reason: &str, reference: Option<&str>) -> Result<(), ActionError> {
+async fn because(
+    app: &TestApp,
+    letter: Uuid,
+    reason: &str,
+    reference: Option<&str>,
+) -> Result<(), ActionError> {
     let actor = person("olga", Role::Operator);
     let action_id = format!("{letter} {}", reason.chars().count());
     let request = Request { actor: &actor, action_id: &action_id, reason, origin: "::1" };
@@ -46,7 +51,10 @@ async fn every_resolution_closes_with_name_and_reason(db: TestDatabase) {
         let row = &thread.letters[0];
         assert_eq!((row.status, row.resolution), (DeadLetterStatus::Resolved, Some(*resolution)));
         assert_eq!((row.closed_by.as_deref(), row.closed_at), (Some("olga"), Some(app.now())));
-        assert_eq!((row.reason.as_deref(), row.reference.as_deref()), (Some("the CRM is back"), Some("TCK-9")));
+        assert_eq!(
+            (row.reason.as_deref(), row.reference.as_deref()),
+            (Some("the CRM is back"), Some("TCK-9"))
+        );
         let done = *resolution == Resolution::CompletedAtDestination;
         let (state, certainty) = match done {
             true => (OperationState::Completed, Certainty::CompletedAtDestination),

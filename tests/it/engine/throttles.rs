@@ -48,9 +48,18 @@ async fn a_wait_until_a_date_is_kept(db: TestDatabase) {
 }
 
 async fn waiting_uses_up_no_attempt(db: TestDatabase) {
-    let mut app = TestApp::start(db).await;
+    let more = r#"
+[operations.patient]
+retry = { attempts = 2, max_age = "24h" }
+[[operations.patient.steps]]
+name = "create"
+destination = "plain"
+method = "POST"
+path = "/tickets"
+"#;
+    let mut app = TestApp::configured(db, more).await;
     app.destination.script("/plain", vec![Behaviour::retry_after(429, 60); 12]);
-    let id = app.submit("plain", "order-1").await;
+    let id = app.submit("patient", "order-1").await;
     app.run_to_the_end().await;
     let thread = app.thread(id).await;
     assert_eq!(thread.operation.state(), OperationState::Completed);

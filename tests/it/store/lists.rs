@@ -30,7 +30,8 @@ on_both!(
 async fn many(app: &TestApp, count: usize) -> BTreeSet<Uuid> {
     let mut waiting = Vec::new();
     for n in 0..count {
-        let submission = submission("plain", &format!("order-{n}"), r#"{"order_id":"x","customer_id":"C-7"}"#);
+        let submission =
+            submission("plain", &format!("order-{n}"), r#"{"order_id":"x","customer_id":"C-7"}"#);
         waiting.push(app.engine.intake().enqueue(submission).await.unwrap());
     }
     let mut ids = BTreeSet::new();
@@ -42,7 +43,11 @@ async fn many(app: &TestApp, count: usize) -> BTreeSet<Uuid> {
 }
 
 /// Walks to the end and back; every row comes once each way, in the same order.
-async fn walk<T>(wanted: &BTreeSet<Uuid>, id: impl Fn(&T) -> Uuid, mut page: impl AsyncFnMut(Page) -> Listed<T>) {
+async fn walk<T>(
+    wanted: &BTreeSet<Uuid>,
+    id: impl Fn(&T) -> Uuid,
+    mut page: impl AsyncFnMut(Page) -> Listed<T>,
+) {
     let mut listed = page(Page { limit: 30, cursor: None }).await;
     assert!(listed.newer.is_none());
     let mut down: Vec<Uuid> = listed.items.iter().map(&id).collect();
@@ -64,10 +69,14 @@ async fn walk<T>(wanted: &BTreeSet<Uuid>, id: impl Fn(&T) -> Uuid, mut page: imp
 async fn pages_of_operations_lose_no_row_among_equal_times(db: TestDatabase) {
     let app = TestApp::start(db).await;
     let ids = many(&app, 215).await;
-    walk(&ids, |row: &operations::OperationRow| row.id, async |page| {
-        let mut tx = app.engine.db().read().await.unwrap();
-        operations::list(&mut tx, &OperationFilter::default(), page).await.unwrap()
-    })
+    walk(
+        &ids,
+        |row: &operations::OperationRow| row.id,
+        async |page| {
+            let mut tx = app.engine.db().read().await.unwrap();
+            operations::list(&mut tx, &OperationFilter::default(), page).await.unwrap()
+        },
+    )
     .await;
 }
 
@@ -85,13 +94,17 @@ async fn pages_of_dead_letters_lose_no_row_among_equal_times(db: TestDatabase) {
     };
     assert_eq!(ids.len(), 215);
     let filter = DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() };
-    walk(&ids, |row: &dead_letters::DeadLetterRow| row.id, async |page| {
-        let mut tx = app.engine.db().read().await.unwrap();
-        let listed = dead_letters::list(&mut tx, &filter, page).await.unwrap();
-        let reports = DeadLetterReport::load(&mut tx, listed.items.clone(), "http://desk").await.unwrap();
-        assert_eq!(reports.len(), listed.items.len());
-        listed
-    })
+    walk(
+        &ids,
+        |row: &dead_letters::DeadLetterRow| row.id,
+        async |page| {
+            let mut tx = app.engine.db().read().await.unwrap();
+            let listed = dead_letters::list(&mut tx, &filter, page).await.unwrap();
+            let reports = DeadLetterReport::load(&mut tx, listed.items.clone(), "http://desk").await.unwrap();
+            assert_eq!(reports.len(), listed.items.len());
+            listed
+        },
+    )
     .await;
     let mut tx = app.engine.db().read().await.unwrap();
     assert_eq!(dead_letters::count(&mut tx, &filter, 1_000).await.unwrap(), 215);
@@ -116,20 +129,21 @@ async fn pages_of_the_audit_lose_no_row_among_equal_times(db: TestDatabase) {
     let ids: BTreeSet<Uuid> =
         app.thread(id).await.audit.iter().filter(|row| row.actor == "olga").map(|row| row.id).collect();
     assert_eq!(ids.len(), 70);
-    walk(&ids, |row: &audit::AuditRow| row.id, async |page| {
-        let mut tx = app.engine.db().read().await.unwrap();
-        audit::list(&mut tx, &filter, page).await.unwrap()
-    })
+    walk(
+        &ids,
+        |row: &audit::AuditRow| row.id,
+        async |page| {
+            let mut tx = app.engine.db().read().await.unwrap();
+            audit::list(&mut tx, &filter, page).await.unwrap()
+        },
+    )
     .await;
 }
 
 async fn filters_of_dead_letters_agree_with_their_count(db: TestDatabase) {
     let mut app = TestApp::start(db).await;
     let started = app.now();
-    app.destination.script("/plain", [
-        Behaviour::status(422),
-        Behaviour::CloseAfterRead { effect: true },
-    ]);
+    app.destination.script("/plain", [Behaviour::status(422), Behaviour::CloseAfterRead { effect: true }]);
     app.destination.script("/keyed", [Behaviour::status(401)]);
     let mut ids = Vec::new();
     for (kind, key) in [("plain", "order-1"), ("plain", "order-2"), ("keyed", "order-3")] {
@@ -138,7 +152,9 @@ async fn filters_of_dead_letters_agree_with_their_count(db: TestDatabase) {
         app.clock.advance(Duration::from_secs(10));
     }
     let done = app.letter(ids[0]).await;
-    app.resolve(done.id, dead_letter_office::domain::dead_letter::Resolution::NotNeeded, None, "a").await.unwrap();
+    app.resolve(done.id, dead_letter_office::domain::dead_letter::Resolution::NotNeeded, None, "a")
+        .await
+        .unwrap();
     let none = DeadLetterFilter::default;
     let after = |seconds| Some(started.plus(Duration::from_secs(seconds)));
     let cases: Vec<(DeadLetterFilter, &[usize])> = vec![
@@ -168,7 +184,10 @@ async fn filters_of_dead_letters_agree_with_their_count(db: TestDatabase) {
     }
     let mut tx = app.engine.db().read().await.unwrap();
     let causes = dead_letters::causes(&mut tx, app.now(), 10).await.unwrap();
-    assert_eq!(causes.iter().map(|cause| (cause.total, cause.last_hour)).collect::<Vec<_>>(), [(1, 1), (1, 1)]);
+    assert_eq!(
+        causes.iter().map(|cause| (cause.total, cause.last_hour)).collect::<Vec<_>>(),
+        [(1, 1), (1, 1)]
+    );
     let figures = dead_letters::figures(&mut tx, app.now()).await.unwrap();
     assert_eq!((figures.open, figures.may_have_completed, figures.arrived, figures.handled), (2, 1, 3, 1));
     assert!(figures.oldest.is_some());

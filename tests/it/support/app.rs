@@ -52,12 +52,21 @@ impl TestApp {
         let clock = Arc::new(TestClock::at(Timestamp::parse("2026-11-29T09:00:00Z").unwrap()));
         let engine = engine(&database.url, &destination.base_url(), Arc::clone(&clock), 1, more).await;
         let worker = engine.worker().unwrap();
-        Self { engine, worker, destination, clock, _leftovers: Leftovers::of(&database.url), database, more: more.to_owned() }
+        Self {
+            engine,
+            worker,
+            destination,
+            clock,
+            _leftovers: Leftovers::of(&database.url),
+            database,
+            more: more.to_owned(),
+        }
     }
 
     /// Another node on the same database.
     pub(crate) async fn another_node(&self, seed: u64) -> Engine {
-        engine(&self.database.url, &self.destination.base_url(), Arc::clone(&self.clock), seed, &self.more).await
+        engine(&self.database.url, &self.destination.base_url(), Arc::clone(&self.clock), seed, &self.more)
+            .await
     }
 
     pub(crate) async fn try_submit(

@@ -47,7 +47,9 @@ impl Raw {
 
     async fn tables(&mut self) -> Vec<String> {
         let sql = match self {
-            Self::Sqlite(_) => "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'",
+            Self::Sqlite(_) => {
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+            }
             Self::Postgres(_) => {
                 "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'"
             }

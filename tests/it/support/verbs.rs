@@ -57,7 +57,12 @@ impl TestApp {
         actions::override_checks(self.engine.gate(), operation, mode, true, &request(actor, action_id)).await
     }
 
-    pub(crate) async fn override_checks(&self, operation: Uuid, mode: OverrideMode, action_id: &str) -> Verdict {
+    pub(crate) async fn override_checks(
+        &self,
+        operation: Uuid,
+        mode: OverrideMode,
+        action_id: &str,
+    ) -> Verdict {
         self.override_as(&person("anton", Role::Approver), operation, mode, action_id).await.unwrap()
     }
 
