@@ -4,6 +4,7 @@
 //! them. Whoever fills a page decides; the template does not compute.
 
 pub mod assets;
+pub mod known;
 pub mod labels;
 pub mod page;
 pub mod pages;
