@@ -6,6 +6,7 @@
 pub mod assets;
 pub mod known;
 pub mod labels;
+pub mod listing;
 pub mod page;
 pub mod pages;
 pub mod timeline;
