@@ -16,9 +16,12 @@
 //! * [`gate`]: the key check that every send passes, and the ledger.
 //! * [`engine`]: acceptance, the worker, the one outbound request, people's actions.
 //! * [`accounts`]: people, one-time links and tokens.
-//! * [`demo`]: a destination that fails in every way, for the demo and for tests.
+//! * [`demo`]: a destination that fails in every way, for the demo and for tests; the demo itself.
+//! * [`cli`]: the command line; nothing imports it.
+//! * [`telemetry`]: what the process tells its operator.
 
 pub mod accounts;
+pub mod cli;
 pub mod config;
 #[macro_use]
 pub mod domain;
@@ -26,3 +29,5 @@ pub mod demo;
 pub mod engine;
 pub mod gate;
 pub mod store;
+pub mod telemetry;
+pub mod web;
