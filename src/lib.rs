@@ -16,8 +16,9 @@
 //! * [`gate`]: the key check that every send passes, and the ledger.
 //! * [`engine`]: acceptance, the worker, the one outbound request, people's actions.
 //! * [`accounts`]: people, one-time links and tokens.
-//! * [`demo`]: a destination that fails in every way, for the demo and for tests; the demo itself.
+//! * [`web`]: the desk and the HTTP API.
 //! * [`cli`]: the command line; nothing imports it.
+//! * [`demo`]: a shop that meets every failure, and the destination that fails it; for tests too.
 //! * [`telemetry`]: what the process tells its operator.
 
 pub mod accounts;

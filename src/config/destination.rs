@@ -77,13 +77,13 @@ pub(super) fn read_all(table: Option<Table<'_>>, around: Surroundings) -> BTreeM
         if !is_name(&name) {
             item.mistake(NAME_RULE);
         }
-        let destination = read(&name, item.table()?, around)?;
+        let destination = read(&name, &item.table()?, around)?;
         Some((name, destination))
     };
     table.entries().into_iter().filter_map(read).collect()
 }
 
-fn read(name: &str, table: Table<'_>, around: Surroundings) -> Option<Destination> {
+fn read(name: &str, table: &Table<'_>, around: Surroundings) -> Option<Destination> {
     let what = "the address that every path is put behind, such as \"https://crm.example.com\"";
     let base_url = table.required("base_url", what).and_then(|text| {
         let url = web_address(&text).map_err(|problem| table.mistake("base_url", problem)).ok()?;
@@ -98,20 +98,20 @@ fn read(name: &str, table: Table<'_>, around: Surroundings) -> Option<Destinatio
     let preset = table
         .text("preset")
         .and_then(|name| Preset::find(&name).map_err(|problem| table.mistake("preset", problem)).ok());
-    let (timeout, connect_timeout) = read_timeouts(&table, around.lease);
+    let (timeout, connect_timeout) = read_timeouts(table, around.lease);
     let headers = table.get("headers").map(|item| read_headers(&item)).unwrap_or_default();
     let mut contract = Contract {
-        key: read_key(&table, preset.as_ref()),
+        key: read_key(table, preset.as_ref()),
         naturally_idempotent: table.flag("naturally_idempotent").unwrap_or(false),
-        lookup: table.table("lookup").and_then(read_lookup),
-        rules: read_rules(table.tables("rules")),
+        lookup: table.table("lookup").map(|table| read_lookup(&table)),
+        rules: read_rules(&table.tables("rules")),
         timeout,
     };
     if let Some(preset) = &preset {
         contract.rules.extend(preset.rules());
     }
-    check_key(&table, &contract, &headers);
-    let limit = table.table("limit").and_then(read_limit);
+    check_key(table, &contract, &headers);
+    let limit = table.table("limit").and_then(|table| read_limit(&table));
     let retry = table.has("retry").then(|| read_retry(table.table("retry")));
     table.finish();
     Some(Destination {
@@ -205,8 +205,8 @@ fn check_key(table: &Table<'_>, contract: &Contract, headers: &[(String, String)
         table.mistake("headers", format!("{} takes the key of each step; remove it here", key.header));
     }
     if !key.window.is_zero() && key.window <= contract.margin() {
-        table.mistake(
-            "key.window",
+        table.notes.mistake(
+            &format!("{}.window", table.at("key")),
             format!(
                 "{} is not longer than the {} that are kept back for one exchange and for clocks, so that it would \
                  never be used; write what the destination promises, or \"0s\" when that is too short",
@@ -217,24 +217,24 @@ fn check_key(table: &Table<'_>, contract: &Contract, headers: &[(String, String)
     }
 }
 
-fn read_lookup(table: Table<'_>) -> Option<Lookup> {
+fn read_lookup(table: &Table<'_>) -> Lookup {
     let path = table.required("path", "a path such as \"/tickets?external_ref={{ key }}\"");
     if let (Some(text), Some(item)) = (&path, table.get("path")) {
         Scope::LOOKUP.parse(Place::Path, text, &item);
         check_path(text, &item);
     }
-    let found = pointer(&table, "found");
+    let found = pointer(table, "found");
     if !table.has("found") {
         table.mistake("found", "is missing; write a JSON pointer to what was found, such as \"/tickets/0\"");
     }
     let lookup = Lookup {
         path: path.unwrap_or_default(),
         found: found.unwrap_or_default(),
-        reference: pointer(&table, "reference"),
+        reference: pointer(table, "reference"),
         max_lag: table.duration("max_lag").unwrap_or(Duration::ZERO),
     };
     table.finish();
-    Some(lookup)
+    lookup
 }
 
 /// What must hold for a path's text before any value is known.
@@ -249,7 +249,7 @@ pub(super) fn check_path(text: &str, item: &Item<'_>) {
     }
 }
 
-fn read_limit(table: Table<'_>) -> Option<Limit> {
+fn read_limit(table: &Table<'_>) -> Option<Limit> {
     let per_second = table.number("per_second").filter(|rate| {
         let fits = rate.is_finite() && *rate > 0.0;
         if !fits {

@@ -79,18 +79,18 @@ pub(super) fn read_all(table: Option<Table<'_>>, known: &Known<'_>) -> BTreeMap<
         if !is_name(&name) {
             item.mistake(NAME_RULE);
         }
-        let operation = read(&name, item.table()?, known)?;
+        let operation = read(&name, &item.table()?, known);
         Some((name, operation))
     };
     table.entries().into_iter().filter_map(read).collect()
 }
 
-fn read(name: &str, table: Table<'_>, known: &Known<'_>) -> Option<OperationType> {
+fn read(name: &str, table: &Table<'_>, known: &Known<'_>) -> OperationType {
     let key = table.get("key").and_then(|item| Scope::PAYLOAD.template(Place::Key, &item));
     if key.as_ref().is_some_and(|key| key.facts().is_empty()) {
         table.mistake("key", "names nothing of the payload, so that every operation would have this one key");
     }
-    let severity = table.text("severity").and_then(|text| word(&table, "severity", &text));
+    let severity = table.text("severity").and_then(|text| word(table, "severity", &text));
     let runbook = table.text("runbook").and_then(|text| {
         let url = Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         if url.is_none() {
@@ -105,13 +105,13 @@ fn read(name: &str, table: Table<'_>, known: &Known<'_>) -> Option<OperationType
         !span.is_zero()
     });
     let owner = table.text("owner");
-    let search = pointers(&table, "search");
+    let search = pointers(table, "search");
     let mask = table.list("mask").iter().filter_map(pointer_of).collect();
     let retry = read_retry(table.table("retry"));
-    let steps = read_steps(&table, known);
+    let steps = read_steps(table, known);
     table.finish();
     let retry = resolved(&retry, &steps, known);
-    Some(OperationType {
+    OperationType {
         name: name.to_owned(),
         key,
         severity: severity.unwrap_or(Severity::Normal),
@@ -122,7 +122,7 @@ fn read(name: &str, table: Table<'_>, known: &Known<'_>) -> Option<OperationType
         retain,
         retry,
         steps,
-    })
+    }
 }
 
 fn resolved(own: &RetryOverride, steps: &[StepType], known: &Known<'_>) -> RetryPolicy {
@@ -152,7 +152,7 @@ fn read_steps(table: &Table<'_>, known: &Known<'_>) -> Vec<StepType> {
         }
         let save = pointers(&table, "save");
         let saved = save.iter().map(|(name, _)| name.clone()).collect();
-        let step = read_step(table, name.clone(), save, &earlier, known);
+        let step = read_step(&table, name.clone(), save, &earlier, known);
         earlier.extend(name.map(|name| (name, saved)));
         steps.extend(step);
     }
@@ -160,7 +160,7 @@ fn read_steps(table: &Table<'_>, known: &Known<'_>) -> Vec<StepType> {
 }
 
 fn read_step(
-    table: Table<'_>,
+    table: &Table<'_>,
     name: Option<String>,
     save: Vec<(String, String)>,
     earlier: &[(String, Vec<String>)],
@@ -200,7 +200,7 @@ fn read_step(
     if body.is_some() && matches!(method.as_deref(), Some("GET" | "HEAD")) {
         table.mistake("body", "a GET or HEAD has no body; remove it");
     }
-    let reference = pointer(&table, "reference");
+    let reference = pointer(table, "reference");
     let effect = table.text("effect");
     table.finish();
     Some(StepType {

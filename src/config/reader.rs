@@ -79,13 +79,13 @@ impl<'a> Notes<'a> {
 pub(super) struct Table<'a> {
     pub(super) notes: &'a Notes<'a>,
     pub(super) path: String,
-    table: &'a DeTable<'a>,
+    keys: &'a DeTable<'a>,
     asked: RefCell<BTreeSet<&'static str>>,
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn new(notes: &'a Notes<'a>, path: String, table: &'a DeTable<'a>) -> Self {
-        Self { notes, path, table, asked: RefCell::default() }
+    pub(super) fn new(notes: &'a Notes<'a>, path: String, keys: &'a DeTable<'a>) -> Self {
+        Self { notes, path, keys, asked: RefCell::default() }
     }
 
     /// The dotted path of a key in this table.
@@ -100,7 +100,7 @@ impl<'a> Table<'a> {
     }
 
     fn item(&self, name: &str) -> Option<Item<'a>> {
-        let (key, value) = self.table.get_key_value(name)?;
+        let (key, value) = self.keys.get_key_value(name)?;
         let path = self.at(name);
         self.notes.note(&path, key.span().start);
         Some(Item { notes: self.notes, path, value })
@@ -119,7 +119,7 @@ impl<'a> Table<'a> {
 
     /// Every key of a table whose keys are the user's own.
     pub(super) fn entries(&self) -> Vec<(String, Item<'a>)> {
-        let names = self.table.keys().map(|key| key.get_ref().to_string());
+        let names = self.keys.keys().map(|key| key.get_ref().to_string());
         names.filter_map(|name| self.item(&name).map(|item| (name, item))).collect()
     }
 

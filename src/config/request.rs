@@ -33,7 +33,7 @@ pub struct RenderContext<'a> {
 /// `operation` in a template.
 #[derive(Clone, Debug, Serialize)]
 pub struct OperationFacts {
-    /// UUIDv7.
+    /// A `UUIDv7`.
     pub id: Uuid,
     /// The operation key.
     pub key: String,

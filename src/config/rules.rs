@@ -10,16 +10,16 @@ use super::words::suggest;
 use crate::domain::UnknownWord;
 use crate::domain::contract::{BodyMatch, BodyTest, Rule, RuleOutcome, StatusMatch};
 
-pub(super) fn read_rules(tables: Vec<Table<'_>>) -> Vec<Rule> {
-    tables.into_iter().filter_map(read_rule).collect()
+pub(super) fn read_rules(tables: &[Table<'_>]) -> Vec<Rule> {
+    tables.iter().filter_map(read_rule).collect()
 }
 
-fn read_rule(table: Table<'_>) -> Option<Rule> {
+fn read_rule(table: &Table<'_>) -> Option<Rule> {
     let status = table.get("status").and_then(|item| read_status(&item));
-    let body = table.table("body").and_then(read_body);
+    let body = table.table("body").and_then(|table| read_body(&table));
     let wanted = format!("one of {}", words::<RuleOutcome>(RuleOutcome::ALL));
-    let outcome = table.required("outcome", &wanted).and_then(|text| word(&table, "outcome", &text));
-    let reference = pointer(&table, "reference");
+    let outcome = table.required("outcome", &wanted).and_then(|text| word(table, "outcome", &text));
+    let reference = pointer(table, "reference");
     if !table.has("status") && !table.has("body") {
         table.mistake(
             "status",
@@ -49,8 +49,8 @@ fn read_status(item: &Item<'_>) -> Option<StatusMatch> {
     found
 }
 
-fn read_body(table: Table<'_>) -> Option<BodyMatch> {
-    let pointer = pointer(&table, "pointer");
+fn read_body(table: &Table<'_>) -> Option<BodyMatch> {
+    let pointer = pointer(table, "pointer");
     if !table.has("pointer") {
         table.mistake("pointer", "is missing; write a JSON pointer such as \"/error/code\"");
     }

@@ -70,7 +70,7 @@ impl<'s> Scope<'s> {
             let root = parts.next().unwrap_or_default();
             match (root, parts.next()) {
                 _ if !self.roots.contains(&root) => {
-                    wrong(format!("a template here knows no \"{root}\"; it may name {}", list(self.roots)))
+                    wrong(format!("a template here knows no \"{root}\"; it may name {}", list(self.roots)));
                 }
                 ("operation", Some(field)) if !OPERATION.contains(&field) => {
                     wrong(format!("an operation has no \"{field}\"; {}", suggest(field, OPERATION)));
@@ -90,14 +90,14 @@ impl<'s> Scope<'s> {
     }
 
     fn check_step(&self, step: &str, saved: Option<&str>, wrong: &mut dyn FnMut(String)) {
-        let Some((_, saves)) = self.earlier.iter().find(|(name, _)| name == step) else {
+        let Some((_, names)) = self.earlier.iter().find(|(name, _)| name == step) else {
             let names: Vec<&str> = self.earlier.iter().map(|(name, _)| name.as_str()).collect();
             return wrong(format!("no earlier step is called \"{step}\"; {}", suggest(step, &names)));
         };
         if let Some(saved) = saved
-            && !saves.iter().any(|name| name == saved)
+            && !names.iter().any(|name| name == saved)
         {
-            let names: Vec<&str> = saves.iter().map(String::as_str).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
             wrong(format!("the step \"{step}\" saves no \"{saved}\"; {}", suggest(saved, &names)));
         }
     }

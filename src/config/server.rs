@@ -101,12 +101,13 @@ pub(super) fn read_retry(table: Option<Table<'_>>) -> RetryOverride {
 
 /// `[server]` with what the environment overrides.
 pub(super) fn read_server(notes: &Notes<'_>, table: Option<&Table<'_>>) -> Option<Server> {
-    let listen = setting(notes, table, "listen", "DLO_LISTEN", |text| {
+    let listen = setting(notes, table, "listen", "DLO_LISTEN", "127.0.0.1:8080", |text| {
         text.parse::<SocketAddr>()
             .map_err(|_| "must be an address and a port such as \"127.0.0.1:8080\"".to_owned())
     });
-    let public_url = setting(notes, table, "public_url", "DLO_PUBLIC_URL", |text| web_address(text));
-    let database_url = setting(notes, table, "database_url", "DLO_DATABASE_URL", |text| {
+    let here = listen.map_or_else(String::new, |listen| format!("http://{listen}"));
+    let public_url = setting(notes, table, "public_url", "DLO_PUBLIC_URL", &here, web_address);
+    let database_url = setting(notes, table, "database_url", "DLO_DATABASE_URL", "sqlite:dlo.db", |text| {
         let known = ["sqlite:", "postgres://", "postgresql://"];
         if known.iter().any(|scheme| text.starts_with(scheme)) {
             Ok(text.to_owned())
@@ -116,29 +117,28 @@ pub(super) fn read_server(notes: &Notes<'_>, table: Option<&Table<'_>>) -> Optio
     });
     let allow_private_destinations =
         table.and_then(|table| table.flag("allow_private_destinations")).unwrap_or(false);
-    let listen = listen.unwrap_or_else(|| Some(SocketAddr::from(([127, 0, 0, 1], 8080))))?;
-    let public_url = public_url.unwrap_or_else(|| Url::parse(&format!("http://{listen}")).ok())?;
-    let database_url = database_url.unwrap_or_else(|| Some("sqlite:dlo.db".to_owned()))?;
+    let (listen, public_url, database_url) = (listen?, public_url?, database_url?);
     Some(Server { listen, public_url, database_url, allow_private_destinations })
 }
 
-/// A value from the environment or else the file: absent when neither states it, `Some(None)`
-/// when what is stated is a mistake.
+/// A value from the environment, or else the file, or else the default.
 fn setting<T>(
     notes: &Notes<'_>,
     table: Option<&Table<'_>>,
     key: &'static str,
     variable: &str,
+    default: &str,
     parse: impl Fn(&str) -> Result<T, String>,
-) -> Option<Option<T>> {
+) -> Option<T> {
     // Asked for in any case: the key is known even where the environment wins.
     let item = table.and_then(|table| table.get(key));
     if let Some(text) = notes.env(variable) {
-        return Some(parse(&text).map_err(|problem| notes.mistake_in_env(variable, problem)).ok());
+        return parse(&text).map_err(|problem| notes.mistake_in_env(variable, problem)).ok();
     }
-    let item = item?;
-    let text = item.text();
-    Some(text.and_then(|text| parse(&text).map_err(|problem| item.mistake(problem)).ok()))
+    match item {
+        Some(item) => parse(&item.text()?).map_err(|problem| item.mistake(problem)).ok(),
+        None => parse(default).ok(),
+    }
 }
 
 /// An http or https address without user info, query or fragment.

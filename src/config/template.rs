@@ -194,6 +194,11 @@ fn write_value(place: Place, out: &mut Output<'_>, value: &Value) -> Result<(), 
     match value.as_str() {
         Some("") if place == Place::Key => refuse(IS_EMPTY),
         Some(text) => write_text(place, out, text),
+        // As JSON writes them, and not as Python does.
+        None if !matches!(value.kind(), ValueKind::Number) => match serde_json::to_string(value) {
+            Ok(text) => write_text(place, out, &text),
+            Err(_) => refuse("is no JSON"),
+        },
         None => write_text(place, out, &value.to_string()),
     }
 }

@@ -1,16 +1,131 @@
-//! Stands in for the web side until that is here: holds the address and answers nothing.
+//! The desk and the API, over HTTP. Nothing here can send to a destination: actions write rows of
+//! work, and the engine's worker takes those through the gate.
+//!
+//! The desk's pages are rendered on the server and complete without script. A page is a struct
+//! whose fields are shaped for display, beside a template that only places them. Whoever fills a
+//! page decides; the template does not compute.
+
+pub mod api;
+pub mod assets;
+pub mod failure;
+pub mod guard;
+pub mod labels;
+pub mod page;
+pub mod pages;
+pub mod request_id;
+pub mod sessions;
+pub mod timeline;
+pub mod view;
+
+#[cfg(test)]
+mod gallery;
 
 use std::io;
+use std::net::SocketAddr;
 
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::set_header::SetResponseHeaderLayer;
+use tower_sessions::cookie::SameSite;
+use tower_sessions::{Expiry, SessionManagerLayer};
 
 use crate::engine::Engine;
+use failure::Failure;
+use sessions::Sessions;
 
-/// Serves until told to stop.
+/// What every handler can reach.
+#[derive(Clone)]
+pub struct Web {
+    /// The engine's doors: acceptance, actions, reads.
+    pub engine: Engine,
+    /// Who holds which token, for a second.
+    pub(crate) tokens: api::tokens::Tokens,
+}
+
+/// The largest form that is read, in bytes.
+const MOST_FORM: usize = 256 * 1024;
+
+/// Answers requests until told to stop, then lets those under way end.
 pub async fn serve(engine: Engine, listener: TcpListener, mut stop: watch::Receiver<bool>) -> io::Result<()> {
-    // A stopper that is gone has nobody left to serve for.
-    let _ = stop.wait_for(|stop| *stop).await;
-    drop((engine, listener));
-    Ok(())
+    let service = router(engine).into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, service)
+        .with_graceful_shutdown(async move {
+            // Whoever could tell us to stop may be gone; then we stop too.
+            let _ = stop.wait_for(|stop| *stop).await;
+        })
+        .await
+}
+
+/// Every route, and every layer around them.
+pub fn router(engine: Engine) -> Router {
+    let https = engine.config().server.public_url.scheme() == "https";
+    let web = Web { engine, tokens: api::tokens::Tokens::default() };
+    let statics = Router::new().route("/static/{name}", get(assets::serve)).layer(CompressionLayer::new());
+    let desk = pages::routes()
+        .layer(DefaultBodyLimit::max(MOST_FORM))
+        .layer(session_layer(&web, https))
+        .layer(header_layer(header::CACHE_CONTROL, "no-store"));
+    let mut router = Router::new()
+        .merge(desk)
+        .merge(api::routes())
+        .merge(statics)
+        .fallback(nothing_here)
+        .layer(CatchPanicLayer::custom(broken))
+        .layer(axum::middleware::from_fn(request_id::layer))
+        .layer(header_layer(header::CONTENT_SECURITY_POLICY, CSP))
+        .layer(header_layer(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .layer(header_layer(header::REFERRER_POLICY, "no-referrer"))
+        .layer(header_layer(HeaderName::from_static("cross-origin-opener-policy"), "same-origin"))
+        .layer(header_layer(HeaderName::from_static("cross-origin-resource-policy"), "same-origin"))
+        .layer(header_layer(header::X_FRAME_OPTIONS, "DENY"));
+    if https {
+        router = router
+            .layer(header_layer(header::STRICT_TRANSPORT_SECURITY, "max-age=31536000; includeSubDomains"));
+    }
+    router.with_state(web)
+}
+
+/// Own files only; nothing inline, nothing framed, forms to ourselves.
+const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
+    form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'";
+
+fn header_layer(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {
+    SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value))
+}
+
+fn session_layer(web: &Web, https: bool) -> SessionManagerLayer<Sessions> {
+    let store = Sessions::new(web.engine.db().clone(), web.engine.ambient().clone());
+    let idle = i64::try_from(guard::IDLE.as_secs()).unwrap_or(900);
+    SessionManagerLayer::new(store)
+        // The prefix makes browsers insist on Secure and on this very host.
+        .with_name(if https { "__Host-dlo" } else { "dlo" })
+        .with_secure(https)
+        .with_http_only(true)
+        .with_same_site(SameSite::Lax)
+        .with_path("/")
+        .with_expiry(Expiry::OnInactivity(time::Duration::seconds(idle)))
+}
+
+async fn nothing_here(uri: axum::http::Uri) -> Response {
+    if uri.path().starts_with("/api/") {
+        api::problem::Problem::not_found("There is no such call.").into_response()
+    } else {
+        Failure::NotFound.into_response()
+    }
+}
+
+fn broken(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a handler panicked".to_owned());
+    Failure::defect(text).into_response()
 }

@@ -56,13 +56,19 @@ impl TestApp {
         engine(&self.database.url, &self.destination.base_url(), Arc::clone(&self.clock), seed, "").await
     }
 
-    pub(crate) async fn try_submit(&self, kind: &str, key: &str, payload: &str) -> Result<Accepted, SubmitError> {
+    pub(crate) async fn try_submit(
+        &self,
+        kind: &str,
+        key: &str,
+        payload: &str,
+    ) -> Result<Accepted, SubmitError> {
         self.engine.intake().submit(submission(kind, key, payload)).await
     }
 
     /// A new operation under a key.
     pub(crate) async fn submit(&self, kind: &str, key: &str) -> Uuid {
-        let payload = format!(r#"{{"order_id":"{key}","customer_id":"C-7","email":"anna@example.com","amount":1250}}"#);
+        let payload =
+            format!(r#"{{"order_id":"{key}","customer_id":"C-7","email":"anna@example.com","amount":1250}}"#);
         match self.try_submit(kind, key, &payload).await.unwrap() {
             Accepted::Created(new) => new.id,
             Accepted::Duplicate(_) => panic!("{key} was there already"),
@@ -98,7 +104,12 @@ impl TestApp {
         self.replay_as(&person("olga", Role::Operator), operation, action_id).await
     }
 
-    pub(crate) async fn replay_as(&self, actor: &Actor, operation: Uuid, action_id: &str) -> Result<Verdict, ActionError> {
+    pub(crate) async fn replay_as(
+        &self,
+        actor: &Actor,
+        operation: Uuid,
+        action_id: &str,
+    ) -> Result<Verdict, ActionError> {
         actions::replay(self.engine.gate(), operation, &request(actor, action_id)).await
     }
 }

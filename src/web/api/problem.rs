@@ -1,0 +1,160 @@
+//! Errors of the API: RFC 9457 `application/problem+json` with stable types.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::domain::filter::FilterError;
+use crate::engine::accept::SubmitError;
+use crate::engine::actions::ActionError;
+use crate::gate::GateError;
+use crate::store::StoreError;
+use crate::web::failure::{chain, sentence};
+use crate::web::request_id;
+
+/// An error as it is answered.
+#[derive(Clone, Debug, Serialize)]
+pub struct Problem {
+    r#type: String,
+    title: &'static str,
+    status: u16,
+    detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<uuid::Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
+}
+
+impl Problem {
+    fn new(status: StatusCode, kind: &str, title: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            r#type: format!("/problems/{kind}"),
+            title,
+            status: status.as_u16(),
+            detail: detail.into(),
+            operation: None,
+            request_id: request_id::current(),
+        }
+    }
+
+    /// The answer's status.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// There is no such thing.
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", "Not found", detail)
+    }
+
+    /// The request cannot be understood.
+    pub fn malformed(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "malformed", "Malformed request", detail)
+    }
+
+    /// No token, or one that does not work.
+    pub fn unauthorized() -> Self {
+        let detail =
+            "Send Authorization: Bearer with a token that `dlo token create` made and nobody revoked.";
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "No valid token", detail)
+    }
+
+    /// The token may not.
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", "Not permitted", detail)
+    }
+
+    /// The body is larger than is read.
+    pub fn too_large(most: usize) -> Self {
+        let detail = format!("The body has more than {most} bytes.");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Body too large", detail)
+    }
+
+    /// The database did not answer.
+    pub fn unavailable(error: &dyn std::error::Error) -> Self {
+        tracing::error!(error = chain(error), "a call failed");
+        Self::store_unavailable()
+    }
+
+    fn store_unavailable() -> Self {
+        let detail = "Nothing was stored. Send it again under the same key.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "store-unavailable", "The store is unavailable", detail)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let text = serde_json::to_string(&self).unwrap_or_default();
+        let mut response = (status, text).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        match status {
+            StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::unavailable(&error)
+    }
+}
+
+impl From<GateError> for Problem {
+    fn from(error: GateError) -> Self {
+        Self::unavailable(&error)
+    }
+}
+
+impl From<FilterError> for Problem {
+    fn from(error: FilterError) -> Self {
+        Self::malformed(sentence(&error.to_string()))
+    }
+}
+
+impl From<SubmitError> for Problem {
+    fn from(error: SubmitError) -> Self {
+        let detail = sentence(&error.to_string());
+        match error {
+            SubmitError::UnknownType { .. } => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown-type", "Unknown operation type", detail)
+            }
+            SubmitError::Malformed(_) => Self::malformed(detail),
+            SubmitError::KeyMissing(_) => {
+                Self::new(StatusCode::BAD_REQUEST, "key-missing", "No operation key", detail)
+            }
+            SubmitError::KeyReused { first, .. } => Self {
+                operation: Some(first),
+                ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "key-reused", "Key used before", detail)
+            },
+            SubmitError::Unavailable => Self::store_unavailable(),
+        }
+    }
+}
+
+impl From<ActionError> for Problem {
+    fn from(error: ActionError) -> Self {
+        let detail = sentence(&error.to_string());
+        match error {
+            ActionError::Forbidden(_) => Self::forbidden(detail),
+            ActionError::NotFound => Self::not_found(detail),
+            ActionError::Invalid(_) => Self::malformed(detail),
+            ActionError::IdReused => Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "action-id-reused",
+                "Action id used before",
+                detail,
+            ),
+            ActionError::NotOpen(_) => Self::new(StatusCode::CONFLICT, "not-open", "Not open", detail),
+            ActionError::Gate(_) | ActionError::Answer(_) => Self::unavailable(&error),
+        }
+    }
+}

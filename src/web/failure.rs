@@ -1,0 +1,218 @@
+//! What a page answers when it cannot do what was asked: what happened, and what to do.
+
+use axum::http::{Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+
+use super::page::{Layout, render_as};
+use super::pages::error::ErrorPage;
+use crate::accounts::AccountError;
+use crate::domain::actor::{Actor, Right};
+use crate::domain::filter::FilterError;
+use crate::engine::actions::ActionError;
+use crate::gate::GateError;
+use crate::store::StoreError;
+
+/// Why a page cannot be shown or a form cannot be done.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// They have to sign in; the address is where they were going.
+    #[error("not signed in")]
+    SignInFirst(String),
+    /// There is no such page or thing.
+    #[error("not found")]
+    NotFound,
+    /// They lack a right; the text says which and who has it.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The form is from an earlier session, or from no page of ours.
+    #[error("stale form")]
+    StaleForm,
+    /// The form comes from another site.
+    #[error("another site's form")]
+    OtherSite,
+    /// The form is no form, or too large.
+    #[error("not a form ({0})")]
+    BadForm(StatusCode),
+    /// The address has a parameter that cannot be understood.
+    #[error("{0}")]
+    BadAddress(String),
+    /// Something was asked that cannot be done as things stand.
+    #[error("{0}")]
+    Conflict(String),
+    /// The database, or a defect of ours. The text is for the log.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl Failure {
+    /// They have to sign in first.
+    pub fn sign_in_first(method: &Method, uri: &Uri) -> Self {
+        let to =
+            if method == Method::GET { uri.path_and_query().map_or("/", |path| path.as_str()) } else { "/" };
+        Self::SignInFirst(to.to_owned())
+    }
+
+    /// They lack a right.
+    pub fn forbidden(actor: &Actor, right: Right) -> Self {
+        Self::Forbidden(format!("You need {}.", actor.needs(right)))
+    }
+
+    /// A defect of ours.
+    pub fn defect(text: impl Into<String>) -> Self {
+        Self::Broken(text.into())
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::SignInFirst(_) => StatusCode::SEE_OTHER,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Forbidden(_) | Self::StaleForm | Self::OtherSite => StatusCode::FORBIDDEN,
+            Self::BadForm(status) => *status,
+            Self::BadAddress(_) => StatusCode::BAD_REQUEST,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::Broken(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// Title, what happened, what to do.
+    fn words(&self) -> (&'static str, String, &'static str) {
+        match self {
+            Self::SignInFirst(_) => {
+                ("Sign in first", "You are not signed in.".into(), "Sign in and try again.")
+            }
+            Self::NotFound => (
+                "There is nothing here",
+                "No page, operation or dead letter has this address.".into(),
+                "Check the address, or search for the order, the customer or the key.",
+            ),
+            Self::Forbidden(needs) => (
+                "You may not do this",
+                needs.clone(),
+                "Nothing was changed. Ask somebody who has the right, or an admin to give it to you.",
+            ),
+            Self::StaleForm => (
+                "This form is out of date",
+                "It belongs to an earlier sign-in, or its page was open for too long.".into(),
+                "Nothing was changed. Go back, reload the page and send the form again.",
+            ),
+            Self::OtherSite => (
+                "This form came from another site",
+                "Your browser says that another site sent it.".into(),
+                "Nothing was changed. Open the desk by its own address and act from there.",
+            ),
+            Self::BadForm(_) => (
+                "This form cannot be read",
+                "It is too large, or not what a page of the desk sends.".into(),
+                "Nothing was changed. Go back and shorten what you typed.",
+            ),
+            Self::BadAddress(what) => (
+                "This address cannot be understood",
+                what.clone(),
+                "Remove or correct that part of the address, or clear the filter.",
+            ),
+            Self::Conflict(what) => (
+                "This cannot be done now",
+                what.clone(),
+                "Nothing was changed. Reload the page to see how things stand.",
+            ),
+            Self::Broken(_) => (
+                "The desk could not do this",
+                "The database did not answer as it should, or the desk has a defect.".into(),
+                "Nothing was changed by this click. Try again in a minute; tell an admin the request's number if it stays.",
+            ),
+        }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        if let Self::SignInFirst(to) = &self {
+            let query: String = url::form_urlencoded::byte_serialize(to.as_bytes()).collect();
+            let address = if to == "/" { "/login".to_owned() } else { format!("/login?next={query}") };
+            return (StatusCode::SEE_OTHER, [(header::LOCATION, address)]).into_response();
+        }
+        if let Self::Broken(text) = &self {
+            tracing::error!(error = text, "a page failed");
+        }
+        let (title, happened, to_do) = self.words();
+        let page = ErrorPage {
+            layout: Layout::outside(title, ""),
+            status: self.status().as_u16(),
+            title: title.to_owned(),
+            happened,
+            next_step: to_do.to_owned(),
+            link: None,
+            request_id: super::request_id::current(),
+        };
+        render_as(self.status(), &page)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Broken(chain(&error))
+    }
+}
+
+impl From<GateError> for Failure {
+    fn from(error: GateError) -> Self {
+        Self::Broken(chain(&error))
+    }
+}
+
+impl From<tower_sessions::session::Error> for Failure {
+    fn from(error: tower_sessions::session::Error) -> Self {
+        Self::Broken(chain(&error))
+    }
+}
+
+impl From<FilterError> for Failure {
+    fn from(error: FilterError) -> Self {
+        Self::BadAddress(error.to_string())
+    }
+}
+
+impl From<ActionError> for Failure {
+    fn from(error: ActionError) -> Self {
+        match error {
+            ActionError::Forbidden(needs) => Self::Forbidden(format!("You need {needs}.")),
+            ActionError::NotFound => Self::NotFound,
+            ActionError::Invalid(_) | ActionError::IdReused | ActionError::NotOpen(_) => {
+                Self::Conflict(sentence(&error.to_string()))
+            }
+            ActionError::Gate(_) | ActionError::Answer(_) => Self::Broken(chain(&error)),
+        }
+    }
+}
+
+impl From<AccountError> for Failure {
+    fn from(error: AccountError) -> Self {
+        match error {
+            AccountError::Store(_) | AccountError::Hash(_) => Self::Broken(chain(&error)),
+            AccountError::Unknown(_) => Self::NotFound,
+            AccountError::Name(_) | AccountError::Password(_) | AccountError::Link => {
+                Self::Conflict(sentence(&error.to_string()))
+            }
+        }
+    }
+}
+
+/// An error's words as a sentence.
+pub fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first: String = letters.next().map(|letter| letter.to_uppercase().collect()).unwrap_or_default();
+    let end = if text.ends_with('.') { "" } else { "." };
+    format!("{first}{}{end}", letters.as_str())
+}
+
+/// An error with its causes, for the log.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,130 @@
+//! Every page with realistic and with hostile content, written to `target/gallery` to be looked
+//! at, and held to what must be true of any page whatever it shows.
+
+mod acts;
+mod evidence;
+mod lists;
+mod samples;
+
+use std::fs;
+use std::path::Path;
+
+use askama::Template;
+use scraper::{Html, Selector};
+
+use super::assets;
+use samples::Words;
+
+/// All pages, by name.
+fn pages(words: &Words) -> Vec<(String, String)> {
+    let mut pages = Vec::new();
+    let mut add = |name: &str, page: &dyn askama::DynTemplate| {
+        pages.push((name.to_owned(), page.dyn_render().unwrap()));
+    };
+    add("login", &acts::login(words));
+    add("setup", &acts::setup(words));
+    add("triage", &lists::triage(words));
+    add("triage-quiet", &lists::triage_quiet(words));
+    add("dead-letters", &lists::dead_letters(words, 14));
+    add("dead-letters-none", &lists::dead_letters(words, 0));
+    add("dead-letter", &evidence::dead_letter(words));
+    add("dead-letter-asked", &evidence::dead_letter_asked(words));
+    add("dead-letter-closed", &evidence::dead_letter_closed(words));
+    add("operation", &evidence::operation(words));
+    add("replay", &acts::replay(words, false));
+    add("replay-blocked", &acts::replay(words, true));
+    add("resolve", &acts::resolve(words));
+    add("override", &acts::override_form(words));
+    for verdict in acts::verdicts(words) {
+        add(&format!("verdict-{}", verdict.verdict.kind), &verdict);
+    }
+    add("operations", &lists::operations(words, true));
+    add("operations-none", &lists::operations(words, false));
+    add("audit", &lists::audit(words));
+    add("account", &acts::account(words));
+    add("people", &lists::people(words));
+    add("error", &acts::error(words, true));
+    add("error-outside", &acts::error(words, false));
+    pages
+}
+
+fn all<'a>(page: &'a Html, selector: &str) -> Vec<scraper::ElementRef<'a>> {
+    page.select(&Selector::parse(selector).unwrap()).collect()
+}
+
+/// What must be true of a page whatever it shows.
+fn hold(name: &str, html: &str) {
+    let page = Html::parse_document(html);
+    assert!(page.errors.is_empty(), "{name} is not well-formed: {:?}", page.errors);
+
+    // Nothing from outside became markup, and the strict content policy finds nothing to refuse.
+    let scripts = all(&page, "script");
+    assert_eq!(scripts.len(), 1, "{name}: a script got in");
+    assert_eq!(scripts[0].value().attr("src"), Some(assets::js()), "{name}");
+    for element in all(&page, "*") {
+        let tag = element.value().name();
+        assert!(
+            !["style", "img", "iframe", "object", "base", "embed", "x-hostile"].contains(&tag),
+            "{name}: <{tag}>"
+        );
+        for (attribute, value) in element.value().attrs() {
+            assert!(
+                !attribute.starts_with("on") && attribute != "style",
+                "{name}: {tag} {attribute}={value}"
+            );
+            if ["href", "src", "action", "formaction"].contains(&attribute) {
+                let known = ["/", "#", "https://", "http://"].iter().any(|start| value.starts_with(start));
+                assert!(known && !value.starts_with("//"), "{name}: {tag} {attribute}={value}");
+            }
+        }
+    }
+
+    // One name for one place, and a name for every control.
+    let mut ids: Vec<&str> = all(&page, "[id]").iter().filter_map(|e| e.value().attr("id")).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "{name}: an id is there twice");
+    for control in all(&page, "input:not([type=hidden]), select, textarea") {
+        let labelled = control.value().attr("aria-label").is_some()
+            || control.ancestors().any(|a| a.value().as_element().is_some_and(|e| e.name() == "label"))
+            || control
+                .value()
+                .attr("id")
+                .is_some_and(|id| !all(&page, &format!("label[for={id}]")).is_empty());
+        assert!(labelled, "{name}: a control without a label: {}", control.html());
+    }
+    assert_eq!(all(&page, "h1").len(), 1, "{name}: one page, one title");
+
+    // No post without its token; no act without its id.
+    for form in all(&page, "form[method=post]") {
+        let fields = form.html();
+        assert!(fields.contains("name=\"csrf\""), "{name}: a form without a token");
+        let act = form.value().attr("action").is_some_and(|a| a.starts_with("/dead-letters"));
+        assert!(!act || fields.contains("name=\"action_id\""), "{name}: an act without an id");
+    }
+}
+
+#[test]
+fn every_page_holds_with_realistic_and_with_hostile_content() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/gallery");
+    fs::create_dir_all(folder.join("static")).unwrap();
+    for asset in assets::all() {
+        fs::write(folder.join(&asset.url[1..]), asset.bytes).unwrap();
+    }
+    for (suffix, words) in [("", Words::real()), ("-hostile", Words::hostile())] {
+        for (name, html) in pages(&words) {
+            // A file has no root, so the assets are linked from beside it.
+            let beside = html.replace("\"/static/", "\"static/");
+            fs::write(folder.join(format!("{name}{suffix}.html")), beside).unwrap();
+            hold(&format!("{name}{suffix}"), &html);
+        }
+    }
+}
+
+#[test]
+fn a_full_list_stays_light() {
+    let html = lists::dead_letters(&Words::real(), 50).render().unwrap();
+    assert_eq!(all(&Html::parse_document(&html), "tbody tr").len(), 50);
+    assert!(html.len() <= 60 * 1024, "{} bytes", html.len());
+}

@@ -1,0 +1,243 @@
+//! Who may ask: the signed-in person behind a page, and forms that prove they came from one.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, OptionalFromRequestParts, RawForm, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use subtle::ConstantTimeEq as _;
+use tower_sessions::Session;
+use uuid::Uuid;
+
+use super::Web;
+use super::failure::Failure;
+use super::page::{Flash, FlashKind, Layout, Section, SignedIn};
+use super::sessions::USER;
+use crate::accounts::By;
+use crate::domain::actor::{Actor, Right};
+use crate::domain::time::Timestamp;
+use crate::store::accounts::{self, UserRow};
+
+/// A session ends this long after its last use.
+pub const IDLE: Duration = Duration::from_mins(15);
+/// A session ends this long after its sign-in, used or not.
+pub const ABSOLUTE: Duration = Duration::from_hours(12);
+/// How often the last use is written down.
+const SEEN_EVERY: Duration = Duration::from_mins(1);
+
+const CSRF: &str = "csrf";
+const SIGNED_IN_AT: &str = "signed_in_at";
+const SEEN_AT: &str = "seen_at";
+const FLASH: &str = "flash";
+
+/// A signed-in person, as they stand in the database at this moment.
+#[derive(Clone, Debug)]
+pub struct Signed {
+    /// The person.
+    pub user: UserRow,
+    /// Their session's form token.
+    pub csrf: String,
+    /// When they signed in.
+    pub since: Timestamp,
+    /// From where they ask now.
+    pub origin: String,
+    session: Session,
+}
+
+impl Signed {
+    /// As an actor.
+    pub fn actor(&self) -> Actor {
+        Actor::Person { name: self.user.name.clone(), role: self.user.role }
+    }
+
+    /// For what accounts are changed by.
+    pub fn by<'a>(&'a self, actor: &'a Actor) -> By<'a> {
+        By { actor, origin: &self.origin }
+    }
+
+    /// A refusal unless they hold a right.
+    pub fn require(&self, right: Right) -> Result<(), Failure> {
+        let actor = self.actor();
+        if actor.may(right) { Ok(()) } else { Err(Failure::forbidden(&actor, right)) }
+    }
+
+    /// What a page of theirs has around it; shows and forgets the last click's message.
+    pub async fn layout(&self, title: impl Into<String>, section: Section) -> Layout {
+        let who = SignedIn { name: self.user.name.clone(), role: self.user.role };
+        let flash: Option<(bool, String)> = self.session.remove(FLASH).await.ok().flatten();
+        Layout {
+            flash: flash.map(|(good, text)| Flash {
+                kind: if good { FlashKind::Good } else { FlashKind::Bad },
+                text,
+            }),
+            ..Layout::desk(title, section, who, self.csrf.clone())
+        }
+    }
+
+    /// Says something on the next page.
+    pub async fn flash(&self, good: bool, text: impl Into<String>) -> Result<(), Failure> {
+        Ok(self.session.insert(FLASH, (good, text.into())).await?)
+    }
+
+    /// Ends the session.
+    pub async fn sign_out(&self) -> Result<(), Failure> {
+        Ok(self.session.flush().await?)
+    }
+}
+
+/// Makes a session a person's, under a new id.
+pub async fn sign_in(web: &Web, session: &Session, user: &UserRow) -> Result<(), Failure> {
+    let now = web.engine.ambient().now().as_micros();
+    session.clear().await;
+    session.cycle_id().await?;
+    session.insert(USER, user.id.to_string()).await?;
+    session.insert(CSRF, URL_SAFE_NO_PAD.encode(web.engine.ambient().secret())).await?;
+    session.insert(SIGNED_IN_AT, now).await?;
+    session.insert(SEEN_AT, now).await?;
+    Ok(())
+}
+
+impl FromRequestParts<Web> for Signed {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Self, Failure> {
+        let found = <Self as OptionalFromRequestParts<Web>>::from_request_parts(parts, web).await?;
+        found.ok_or_else(|| Failure::sign_in_first(&parts.method, &parts.uri))
+    }
+}
+
+impl OptionalFromRequestParts<Web> for Signed {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Option<Self>, Failure> {
+        let origin = client(parts);
+        let session =
+            Session::from_request_parts(parts, web).await.map_err(|(_, text)| Failure::defect(text))?;
+        let Some(id) = session.get::<Uuid>(USER).await? else { return Ok(None) };
+        let (Some(csrf), Some(since), Some(seen)) = (
+            session.get::<String>(CSRF).await?,
+            session.get::<i64>(SIGNED_IN_AT).await?.map(Timestamp::from_micros),
+            session.get::<i64>(SEEN_AT).await?.map(Timestamp::from_micros),
+        ) else {
+            return Ok(None);
+        };
+        let now = web.engine.ambient().now();
+        let mut tx = web.engine.db().read().await?;
+        let user = accounts::user_by_id(&mut tx, id).await?.filter(|user| user.disabled_at.is_none());
+        drop(tx);
+        let Some(user) = user.filter(|_| now.since(since) < ABSOLUTE && now.since(seen) < IDLE) else {
+            session.flush().await?;
+            return Ok(None);
+        };
+        if now.since(seen) > SEEN_EVERY {
+            session.insert(SEEN_AT, now.as_micros()).await?;
+        }
+        Ok(Some(Self { user, csrf, since, origin, session }))
+    }
+}
+
+/// The address that a request came from.
+pub fn client(parts: &Parts) -> String {
+    parts
+        .extensions
+        .get::<ConnectInfo<SocketAddr>>()
+        .map_or_else(|| "unknown".to_owned(), |ConnectInfo(address)| address.ip().to_string())
+}
+
+/// A form's fields. A name that is there twice counts once, the first time.
+#[derive(Clone, Debug, Default)]
+pub struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// A field's value without the space around it; empty when it is not there.
+    pub fn get(&self, name: &str) -> &str {
+        self.raw(name).trim()
+    }
+
+    /// A field's value as it was typed: for passwords.
+    pub fn raw(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// Whether a box was ticked.
+    pub fn ticked(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == name)
+    }
+}
+
+/// A form posted from a page of ours, by nobody in particular: sign-in and setup.
+#[derive(Clone, Debug)]
+pub struct OpenForm {
+    /// Its fields.
+    pub fields: Fields,
+    /// From where it came.
+    pub origin: String,
+}
+
+impl FromRequest<Web> for OpenForm {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, web: &Web) -> Result<Self, Failure> {
+        let (parts, body) = request.into_parts();
+        same_origin(&parts.headers, web)?;
+        let origin = client(&parts);
+        let fields = fields(Request::from_parts(parts, body), web).await?;
+        Ok(Self { fields, origin })
+    }
+}
+
+/// A form that a signed-in person posted from a page of their session. There is no other way to
+/// a person's fields than through the token's check.
+#[derive(Clone, Debug)]
+pub struct Posted {
+    /// Who posted it.
+    pub who: Signed,
+    /// Its fields.
+    pub fields: Fields,
+}
+
+impl FromRequest<Web> for Posted {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, web: &Web) -> Result<Self, Failure> {
+        let (mut parts, body) = request.into_parts();
+        same_origin(&parts.headers, web)?;
+        let who = <Signed as FromRequestParts<Web>>::from_request_parts(&mut parts, web).await?;
+        let fields = fields(Request::from_parts(parts, body), web).await?;
+        if !bool::from(fields.raw("csrf").as_bytes().ct_eq(who.csrf.as_bytes())) {
+            return Err(Failure::StaleForm);
+        }
+        Ok(Self { who, fields })
+    }
+}
+
+async fn fields(request: Request, web: &Web) -> Result<Fields, Failure> {
+    if request.method() == Method::GET {
+        return Err(Failure::StaleForm);
+    }
+    let RawForm(bytes) = RawForm::from_request(request, web).await.map_err(|rejection| {
+        use axum::response::IntoResponse as _;
+        Failure::BadForm(rejection.into_response().status())
+    })?;
+    Ok(Fields(url::form_urlencoded::parse(&bytes).into_owned().collect()))
+}
+
+/// Refuses what another site's page sends. Browsers of the last years say where a request comes
+/// from; older ones name the origin.
+fn same_origin(headers: &HeaderMap, web: &Web) -> Result<(), Failure> {
+    let text = |name| headers.get(name).and_then(|value: &axum::http::HeaderValue| value.to_str().ok());
+    let ours = match (text("sec-fetch-site"), text(header::ORIGIN.as_str())) {
+        (Some(site), _) => matches!(site, "same-origin" | "none"),
+        (None, Some(origin)) => {
+            let public = web.engine.config().server.public_url.origin().ascii_serialization();
+            let host = text(header::HOST.as_str()).unwrap_or_default();
+            origin == public || origin.split_once("://").is_some_and(|(_, rest)| rest == host)
+        }
+        // No browser posts a form without either.
+        (None, None) => true,
+    };
+    if ours { Ok(()) } else { Err(Failure::OtherSite) }
+}
