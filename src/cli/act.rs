@@ -18,8 +18,6 @@ use crate::engine::actions::{self, Resolve};
 use crate::engine::thread::Thread;
 use crate::store::attempts::AttemptRow;
 
-/// How long a replay's attempt is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// How often the database is looked at meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(150);
 
@@ -31,6 +29,9 @@ pub(super) struct ReplayArgs {
     /// Why, for whoever reads it later
     #[arg(long, value_name = "TEXT")]
     reason: String,
+    /// How long to wait for the attempt
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = args::duration)]
+    wait: Duration,
 }
 
 #[derive(Debug, clap::Args)]
@@ -41,11 +42,11 @@ pub(super) struct ResolveArgs {
     /// How it is settled
     #[arg(long, value_name = "R", value_parser = args::words(Resolution::ALL, Resolution::as_str))]
     resolution: Resolution,
-    /// Why, for whoever reads it later; for completed_at_destination without a reference, why there
+    /// Why, for whoever reads it later; for `completed_at_destination` without a reference, why there
     /// is none
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// The id over there, for completed_at_destination
+    /// The id over there, for `completed_at_destination`
     #[arg(long, value_name = "REF")]
     reference: Option<String>,
 }
@@ -61,7 +62,7 @@ pub(super) async fn replay(context: &Context, args: &ReplayArgs) -> anyhow::Resu
     print(&verdict_text(&verdict))?;
     match verdict.verdict {
         VerdictKind::AlreadyDone => Ok(()),
-        VerdictKind::Accepted => what_came_of_it(context, operation, &before).await,
+        VerdictKind::Accepted => what_came_of_it(context, operation, &before, args.wait).await,
         other => bail!("not replayed: {}", words::verdict(other)),
     }
 }
@@ -69,15 +70,14 @@ pub(super) async fn replay(context: &Context, args: &ReplayArgs) -> anyhow::Resu
 fn verdict_text(verdict: &Verdict) -> String {
     let mut text = format!("{}.\n", words::verdict(verdict.verdict));
     text.push_str(&wrapped(&clean(&verdict.reason), "  "));
-    for check in &verdict.checks {
-        if !check.passed {
-            text.push_str(&wrapped(
-                &format!("not passed: {} {}", words::check(check.name), clean(&check.detail)),
-                "  ",
-            ));
-        }
+    // What was done already is an answer, not a check that stands in the way.
+    let missed = verdict.checks.iter().filter(|check| !check.passed);
+    for check in missed.filter(|_| verdict.verdict != VerdictKind::AlreadyDone) {
+        let detail = if check.detail == verdict.reason { String::new() } else { clean(&check.detail) };
+        text.push_str(&wrapped(&format!("not passed: {} {detail}", words::check(check.name)), "  "));
     }
-    if let Some(known) = &verdict.known_result {
+    let known = verdict.known_result.as_ref().filter(|_| verdict.verdict != VerdictKind::Accepted);
+    if let Some(known) = known {
         let reference = known.reference.as_ref().map(|id| format!(" Reference: {}.", clean(id)));
         text.push_str(&wrapped(
             &format!("known of it: {}{}", clean(&known.how), reference.unwrap_or_default()),
@@ -93,7 +93,12 @@ fn verdict_text(verdict: &Verdict) -> String {
 }
 
 /// Waits until the serving process has made the attempt, and tells what it came to.
-async fn what_came_of_it(context: &Context, operation: Uuid, before: &[Uuid]) -> anyhow::Result<()> {
+async fn what_came_of_it(
+    context: &Context,
+    operation: Uuid,
+    before: &[Uuid],
+    patience: Duration,
+) -> anyhow::Result<()> {
     let start = Instant::now();
     loop {
         let thread = context.thread(operation).await?;
@@ -110,14 +115,14 @@ async fn what_came_of_it(context: &Context, operation: Uuid, before: &[Uuid]) ->
                 let why = thread.events.last().map_or("no check says why", |event| &event.detail);
                 bail!("not sent: {why}");
             }
-            Some(_) if start.elapsed() > PATIENCE => bail!(
-                "the attempt is still under way after {} s; `dlo show {operation}` tells what comes of it",
-                PATIENCE.as_secs()
+            Some(_) if start.elapsed() > patience => bail!(
+                "the attempt is still under way after {}; `dlo show {operation}` tells what comes of it",
+                words::span(patience)
             ),
-            None if start.elapsed() > PATIENCE => bail!(
-                "no engine took it up within {} s: start `dlo serve` (or `dlo serve --only engine`); the replay \
+            None if start.elapsed() > patience => bail!(
+                "no engine took it up within {}: start `dlo serve` (or `dlo serve --only engine`); the replay \
                  is stored and is sent then",
-                PATIENCE.as_secs()
+                words::span(patience)
             ),
             _ => sleep(LOOK_EVERY).await,
         }

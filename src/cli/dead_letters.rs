@@ -1,5 +1,7 @@
 //! `dlo dead-letters`.
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 
 use super::context::Context;
@@ -71,9 +73,9 @@ pub(super) async fn run(context: &Context, args: Args) -> anyhow::Result<()> {
     let shown = found.items.len();
     let mut text = rows(&mut tx, found, context.ambient.now()).await?;
     let more = if total >= MOST_COUNTED { "+" } else { "" };
-    text.push_str(&format!("\n{shown} of {total}{more}, newest first."));
+    write!(text, "\n{shown} of {total}{more}, newest first.")?;
     if let Some(next) = next {
-        text.push_str(&format!(" The next: --cursor {next}"));
+        write!(text, " The next: --cursor {next}")?;
     }
     text.push_str("\nThe whole story of one: dlo show KEY-OR-ID\n");
     print(&text)

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::engine::Engine;
 use crate::web;
@@ -93,6 +93,7 @@ impl Run {
         self.stop.send_replace(true);
         let longest = self.engine.config().destinations.values().map(|known| known.timeout).max();
         let patience = longest.unwrap_or_default() + TO_SETTLE;
+        let deadline = Instant::now() + patience;
         let mut failed = died;
         loop {
             tokio::select! {
@@ -104,7 +105,7 @@ impl Run {
                         failed.get_or_insert(why);
                     }
                 },
-                () = sleep(patience) => {
+                () = sleep_until(deadline) => {
                     failed.get_or_insert(anyhow!(
                         "attempts were still under way after {} s; what they sent counts as uncertain",
                         patience.as_secs()
@@ -146,5 +147,38 @@ impl Signals {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::domain::ambient::Ambient;
+    use crate::store::Db;
+
+    #[tokio::test]
+    async fn a_part_that_dies_ends_the_others_and_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("dlo.db").display());
+        let db = Db::open(&url).await.unwrap();
+        db.migrate().await.unwrap();
+        let config = Arc::new(Config::read(Path::new("dlo.toml"), "", &|_| None).unwrap());
+        let mut run = Run::new(Engine::new(db, config, Ambient::system())).unwrap();
+        run.add_engine().unwrap();
+        let mut stop = run.stop();
+        let (told, heard) = tokio::sync::oneshot::channel();
+        run.add("a good part", async move {
+            stop.wait_for(|stop| *stop).await?;
+            let _ = told.send(());
+            Ok(())
+        });
+        run.add("a bad part", async { panic!("this is the test's own panic") });
+        let error = run.until_stopped().await.unwrap_err();
+        assert!(error.to_string().starts_with("a bad part ended"), "{error:#}");
+        heard.await.expect("the good part was told");
     }
 }

@@ -34,13 +34,12 @@ enum Part {
 
 pub(super) async fn run(path: &Path, args: &Args) -> anyhow::Result<()> {
     let config = Arc::new(config(path)?);
-    let listener = match args.only {
-        Some(Part::Engine) => None,
-        _ => {
-            let address = config.server.listen;
-            let bound = TcpListener::bind(address).await;
-            Some(bound.with_context(|| format!("cannot listen on {address}"))?)
-        }
+    let listener = if args.only == Some(Part::Engine) {
+        None
+    } else {
+        let address = config.server.listen;
+        let bound = TcpListener::bind(address).await;
+        Some(bound.with_context(|| format!("cannot listen on {address}"))?)
     };
     let db = open_database(&config).await?;
     let (before, after) = db.migrate().await.context("the database cannot be brought to this version")?;

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use super::text::{clean, cut, wrapped};
 use crate::config::Config;
-use crate::domain::dead_letter::DeadLetterStatus;
+use crate::domain::dead_letter::{Certainty, DeadLetterStatus};
 use crate::domain::operation::OperationState;
 use crate::domain::time::Timestamp;
-use crate::domain::verdict::KnownResult;
 use crate::domain::words::{self, Facts};
 use crate::engine::thread::{Entry, Knowledge, Thread};
 use crate::store::attempts::AttemptRow;
@@ -27,7 +26,8 @@ pub(super) fn tell(thread: &Thread, config: &Config, now: Timestamp) -> String {
         text.push('\n');
         text.push_str(&wrapped(&letter_sentence(thread, letter, config), ""));
     }
-    let _ = knowledge(&mut text, thread);
+    text.push('\n');
+    text.push_str(&knowledge(thread));
     let _ = steps(&mut text, thread, config);
     text.push_str("\nWhat happened (times in UTC)\n");
     for entry in thread.entries() {
@@ -76,36 +76,27 @@ fn head(text: &mut String, thread: &Thread, now: Timestamp) -> std::fmt::Result 
     writeln!(text, "  severity     {}", operation.severity)
 }
 
-fn knowledge(text: &mut String, thread: &Thread) -> std::fmt::Result {
-    let Some(step) = thread.current_step() else { return Ok(()) };
+fn knowledge(thread: &Thread) -> String {
+    let Some(step) = thread.current_step() else { return String::new() };
     let destination = words::destination_name(&step.destination);
-    write!(text, "\nWhat {destination} knows: ")?;
-    match thread.knowledge() {
-        Knowledge::DoneThere(known) => {
-            write!(text, "done there")?;
-            if let Some(reference) = &known.reference {
-                write!(text, ", as {}", clean(reference))?;
-            }
-            learned(text, &known)
+    let (word, known) = match thread.knowledge() {
+        Knowledge::DoneThere(known) => ("done there", known),
+        Knowledge::NotThere(known) => ("not there", known),
+        Knowledge::CannotTell(known) => ("cannot tell", known),
+        Knowledge::NeverReached => {
+            return format!(
+                "What {destination} knows: never reached. Nothing that was sent can have arrived.\n"
+            );
         }
-        Knowledge::NotThere(known) => {
-            write!(text, "not there")?;
-            learned(text, &known)
-        }
-        Knowledge::CannotTell(known) => {
-            write!(text, "cannot tell")?;
-            learned(text, &known)
-        }
-        Knowledge::NeverReached => writeln!(text, "never reached. Nothing that was sent can have arrived."),
-    }
-}
-
-fn learned(text: &mut String, known: &KnownResult) -> std::fmt::Result {
-    writeln!(text, ". {} ({} UTC)", clean(&known.how), moment(known.at))?;
-    if let Some(answer) = &known.answer {
-        writeln!(text, "  it said: {}", cut(answer, 88))?;
-    }
-    Ok(())
+    };
+    let reference = known.reference.as_ref().map(|id| format!(", as {}", clean(id))).unwrap_or_default();
+    let sentence = format!(
+        "What {destination} knows: {word}{reference}. {} ({} UTC)",
+        clean(&known.how),
+        moment(known.at)
+    );
+    let said = known.answer.map(|answer| format!("  it said: {}\n", cut(&answer, 88)));
+    wrapped(&sentence, "") + &said.unwrap_or_default()
 }
 
 fn steps(text: &mut String, thread: &Thread, config: &Config) -> std::fmt::Result {
@@ -164,8 +155,11 @@ fn body(thread: &Thread, entry: &Entry, config: &Config) -> String {
         thread.letters.iter().find(|letter| entry.kind == "dead_letter" && letter.opened_at == entry.at);
     match letter {
         Some(letter) => {
-            let certainty = words::certainty(letter.certainty).label;
-            wrapped(&format!("{certainty}. {}", words::park_reason(letter.why)), INDENT)
+            // Of a closed one, the certainty is what was learned since.
+            let open = letter.closed_at.is_none();
+            let certainty = if open { words::certainty(letter.certainty).label } else { "" };
+            let stop = if open { ". " } else { "" };
+            wrapped(&format!("{certainty}{stop}{}", words::park_reason(letter.why)), INDENT)
         }
         None => wrapped(&clean(&entry.text), INDENT),
     }
@@ -187,7 +181,7 @@ pub(super) fn attempt_text(thread: &Thread, attempt: &AttemptRow, config: &Confi
     }
     text.push_str(&wrapped(&details.join(", "), INDENT));
     if let Some(body) = attempt.answer_body.as_deref().filter(|body| !body.is_empty()) {
-        text.push_str(&format!("{INDENT}it said: {}\n", cut(body, 86)));
+        let _ = writeln!(text, "{INDENT}it said: {}", cut(body, 86));
     }
     if let (Some(next), Some(ended), Some(symptom)) = (attempt.next_at, attempt.ended_at, attempt.symptom) {
         text.push_str(&wrapped(&words::next_wait_sentence(symptom, next.since(ended), &facts), INDENT));
@@ -233,7 +227,7 @@ pub(super) fn letter_sentence(thread: &Thread, letter: &DeadLetterRow, config: &
     }
     if letter.closed_at.is_some() {
         return format!(
-            "It was a dead letter, and is {}; asked for by {}.",
+            "It was a dead letter, and was {} at the word of {}.",
             words::dead_letter_status(letter.status),
             clean(letter.closed_by.as_deref().unwrap_or("somebody"))
         );
@@ -257,12 +251,18 @@ fn wait_told(attempt: &AttemptRow) -> Option<Duration> {
 }
 
 fn advice(text: &mut String, thread: &Thread) -> std::fmt::Result {
-    if thread.live_letter().is_none_or(|letter| letter.status != DeadLetterStatus::Open) {
-        return Ok(());
-    }
+    let open = |letter: &&DeadLetterRow| letter.status == DeadLetterStatus::Open;
+    let Some(letter) = thread.live_letter().filter(open) else { return Ok(()) };
     let id = thread.operation.id;
-    writeln!(text, "\nTo try it again:  dlo replay {id} --reason TEXT")?;
-    writeln!(text, "To close it:      dlo resolve {id} --resolution R --reason TEXT")
+    let replay = format!("dlo replay {id} --reason TEXT");
+    if letter.certainty == Certainty::MayHaveCompleted {
+        writeln!(text, "\nWhen it turns out to be there:")?;
+        writeln!(text, "  dlo resolve {id} --resolution completed_at_destination \\")?;
+        writeln!(text, "    --reference REF --reason TEXT")?;
+        return writeln!(text, "To try it again, where the checks allow it:\n  {replay}");
+    }
+    writeln!(text, "\nTo try it again:\n  {replay}")?;
+    writeln!(text, "When nobody needs it any more:\n  dlo resolve {id} --resolution not_needed --reason TEXT")
 }
 
 /// To the millisecond, for people.

@@ -1,6 +1,7 @@
 //! Text for terminals. Answers of destinations are other people's: what could move the cursor,
 //! change colours or reorder other text never reaches the screen.
 
+use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 /// The widest line of a table, in characters.
@@ -59,7 +60,8 @@ pub(super) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> 
                 let left = WIDTH.saturating_sub(line.chars().count());
                 line.push_str(&cut(cell, left));
             } else {
-                line.push_str(&format!("{cell:<width$}  "));
+                // Writing to a String cannot fail.
+                let _ = write!(line, "{cell:<width$}  ");
             }
         }
         text.push_str(line.trim_end());

@@ -8,6 +8,7 @@ mod people;
 mod shop;
 mod weather;
 
+use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -96,10 +97,11 @@ fn public_url(address: SocketAddr) -> String {
 }
 
 fn page(config: &Config, folder: &Path, password: &str, taken: Option<SocketAddr>) -> String {
-    let who: String = people::PEOPLE
-        .iter()
-        .map(|(name, role, may)| format!("              {name:<6} {:<9} {may}\n", role.as_str()))
-        .collect();
+    let mut who = String::new();
+    for (name, role, may) in people::PEOPLE {
+        // Writing to a String cannot fail.
+        let _ = writeln!(who, "              {name:<6} {:<9} {may}", role.as_str());
+    }
     let moved = taken.map(|address| format!(" ({address} is taken)")).unwrap_or_default();
     let desk = config.server.public_url.as_str().trim_end_matches('/');
     let (folder, file) = (folder.display(), config.path.display());
@@ -116,8 +118,8 @@ Dead Letter Office: the demo
   on purpose. In ten seconds everything is there that support staff meet; then it goes on, slowly.
 
   Try first
-    1. As oscar, open a receipt that may have gone out, and see why nobody sends it twice.
-    2. Replay what definitely failed, twice at once: the second click finds the first one's answer.
+    1. As oscar, open a receipt that may have gone out: it says why nobody sends it twice.
+    2. Replay a ticket that was refused: the verdict comes at once, then the attempt appears.
     3. In another terminal: dlo --config '{file}' dead-letters
 
   Ctrl-C stops. Everything is in {folder}; delete it when you are done.

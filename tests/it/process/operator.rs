@@ -139,7 +139,7 @@ async fn a_replay_without_an_engine_says_what_to_do() {
     serving.signal("TERM");
     assert_eq!(serving.ended(), Some(0));
 
-    let answer = house.dlo(&["replay", "charge:ORD-4", "--reason", "it is fine now"]);
+    let answer = house.dlo(&["replay", "charge:ORD-4", "--reason", "it is fine now", "--wait", "1s"]);
     assert_eq!(answer.code, Some(1), "{answer:?}");
     assert!(answer.err.contains("dlo serve"), "{answer:?}");
     assert_eq!(destination.effects().len(), 0);
