@@ -5,6 +5,7 @@ mod acts;
 mod evidence;
 mod lists;
 mod samples;
+mod search;
 
 use std::fs;
 use std::path::Path;
@@ -38,11 +39,11 @@ fn pages(words: &Words) -> Vec<(String, String)> {
     for verdict in acts::verdicts(words) {
         add(&format!("verdict-{}", verdict.verdict.kind), &verdict);
     }
-    add("operations", &lists::operations(words, true));
-    add("operations-none", &lists::operations(words, false));
-    add("audit", &lists::audit(words));
+    add("operations", &search::operations(words, true));
+    add("operations-none", &search::operations(words, false));
+    add("audit", &search::audit(words));
     add("account", &acts::account(words));
-    add("people", &lists::people(words));
+    add("people", &search::people(words));
     add("error", &acts::error(words, true));
     add("error-outside", &acts::error(words, false));
     pages
@@ -85,6 +86,14 @@ fn hold(name: &str, html: &str) {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), count, "{name}: an id is there twice");
+    for element in all(&page, "[aria-describedby], [aria-labelledby], label[for], use") {
+        let named = ["aria-describedby", "aria-labelledby", "for", "href"];
+        let named = named.iter().find_map(|attribute| element.value().attr(attribute)).unwrap_or_default();
+        for id in named.split_whitespace() {
+            let id = id.trim_start_matches('#');
+            assert!(ids.contains(&id), "{name}: nothing is called {id}");
+        }
+    }
     for control in all(&page, "input:not([type=hidden]), select, textarea") {
         let labelled = control.value().attr("aria-label").is_some()
             || control.ancestors().any(|a| a.value().as_element().is_some_and(|e| e.name() == "label"))

@@ -1,7 +1,7 @@
 //! How the domain's words read on the desk: one word, one icon and one colour each, everywhere
 //! the same. Sentences are not made here.
 
-use super::view::Known;
+use super::known::Known;
 use crate::domain::actor::{Right, Role};
 use crate::domain::attempt::{Cause, Outcome, Waiver};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
@@ -101,7 +101,7 @@ marks!(NextAction {
     CheckDestination: "Ask the destination", "search", "info";
     Replay: "Replay", "again", "info";
     FixData: "Fix the data", "edit", "info";
-    FixPermission: "Fix access or address", "key", "info";
+    FixPermission: "Fix access", "key", "info";
     Wait: "Come back later", "clock", "mute";
     Decide: "Decide", "person", "info";
     Ignore: "Nothing to do", "closed", "mute";

@@ -9,4 +9,5 @@ mod browser;
 mod databases;
 mod engine;
 mod layers;
+mod process;
 mod store;
