@@ -185,14 +185,18 @@ pub const fn verdict(value: VerdictKind) -> &'static str {
 /// How a person closes a dead letter.
 pub const fn resolution(value: Resolution) -> Label {
     match value {
-        Resolution::CompletedAtDestination => {
-            label("Completed at the destination", "The destination has it; its reference is recorded here.")
+        Resolution::CompletedAtDestination => label(
+            "Completed at the destination",
+            "The effect is there. Give its reference, or say in the reason why there is none.",
+        ),
+        Resolution::FixedElsewhere => label(
+            "Done by other means",
+            "Somebody did it by hand or in another system, so it must not be sent again.",
+        ),
+        Resolution::Duplicate => label("Duplicate", "Another operation did the same. Name it in the reason."),
+        Resolution::NotNeeded => {
+            label("Not needed", "Nobody needs the effect any more. It is discarded; its history stays.")
         }
-        Resolution::FixedElsewhere => {
-            label("Done by other means", "Somebody did it by hand or in another system.")
-        }
-        Resolution::Duplicate => label("Duplicate", "Another operation did the same."),
-        Resolution::NotNeeded => label("Not needed", "Nobody needs it any more; it will not be sent."),
     }
 }
 
