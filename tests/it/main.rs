@@ -7,3 +7,4 @@ mod support;
 mod browser;
 mod databases;
 mod engine;
+mod process;

@@ -109,7 +109,7 @@ pub const fn next_action(value: NextAction) -> Label {
             label("Correct the data", "The destination refuses it as it stands; a correction can pass.")
         }
         NextAction::FixPermission => label(
-            "Put the access right",
+            "Fix access",
             "A sign-in, a permission, an address or a certificate has to change before a replay can pass.",
         ),
         NextAction::Wait => label("Wait", "The destination asked for time; replay when it is over."),

@@ -19,10 +19,11 @@ use crate::store::{audit, audit::AuditRow as Stored};
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Signed;
+use crate::web::listing::{Chip, Pager, Select};
 use crate::web::page::{Layout, Section, render};
 use crate::web::tell::mask::Mask;
 use crate::web::tell::{act, list};
-use crate::web::view::{Chip, Field, Long, Pager, Reference, Select, When};
+use crate::web::view::{Field, Long, Reference, When};
 
 const PATH: &str = "/audit";
 const DAY: Duration = Duration::from_hours(24);

@@ -22,10 +22,11 @@ use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Signed;
 use crate::web::labels::Mark as _;
+use crate::web::listing::{Chip, Pager, Select};
 use crate::web::page::{Layout, Section, render};
 use crate::web::tell::mask::Mask;
 use crate::web::tell::{list, sentence};
-use crate::web::view::{Chip, Pager, Select, When};
+use crate::web::view::When;
 
 mod asked;
 

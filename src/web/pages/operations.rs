@@ -21,10 +21,11 @@ use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Signed;
 use crate::web::labels::Mark;
+use crate::web::listing::{Chip, Pager, Select};
 use crate::web::page::{Layout, Section, render};
 use crate::web::tell::list;
 use crate::web::tell::mask::Mask;
-use crate::web::view::{Chip, Pager, Reference, Select, When};
+use crate::web::view::{Reference, When};
 
 const PATH: &str = "/operations";
 

@@ -5,9 +5,10 @@ use crate::domain::filter::{DeadLetterFilter, Listed};
 use crate::domain::words;
 use crate::store::operations::SearchRow;
 use crate::store::{StoreError, Tx, dead_letters};
+use crate::web::listing::{Chip, Choice, Pager, Select};
 use crate::web::page::Layout;
 use crate::web::tell::mask::Mask;
-use crate::web::view::{Chip, Choice, Pager, Select, grouped};
+use crate::web::view::grouped;
 
 /// What is counted one by one; beyond it a number would make its page wait.
 pub const MOST_COUNTED: i64 = 500;

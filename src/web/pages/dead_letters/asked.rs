@@ -10,8 +10,9 @@ use crate::domain::words;
 use crate::store::dead_letters::CauseRow;
 use crate::web::failure::Failure;
 use crate::web::labels::Mark;
+use crate::web::listing::{Chip, Select};
 use crate::web::tell::list;
-use crate::web::view::{Chip, Select, When};
+use crate::web::view::When;
 
 /// Instead of a status: all of them.
 const ANY: &str = "any";
