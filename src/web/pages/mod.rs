@@ -22,4 +22,10 @@ use super::Web;
 /// The desk's routes. GET changes nothing.
 pub fn routes() -> Router<Web> {
     Router::new()
+        .merge(triage::routes())
+        .merge(dead_letters::routes())
+        .merge(dead_letter::routes())
+        .merge(operations::routes())
+        .merge(operation::routes())
+        .merge(audit::routes())
 }
