@@ -5,6 +5,7 @@ mod acts;
 mod evidence;
 mod lists;
 mod samples;
+mod search;
 
 use std::fs;
 use std::path::Path;
@@ -38,11 +39,11 @@ fn pages(words: &Words) -> Vec<(String, String)> {
     for verdict in acts::verdicts(words) {
         add(&format!("verdict-{}", verdict.verdict.kind), &verdict);
     }
-    add("operations", &lists::operations(words, true));
-    add("operations-none", &lists::operations(words, false));
-    add("audit", &lists::audit(words));
+    add("operations", &search::operations(words, true));
+    add("operations-none", &search::operations(words, false));
+    add("audit", &search::audit(words));
     add("account", &acts::account(words));
-    add("people", &lists::people(words));
+    add("people", &search::people(words));
     add("error", &acts::error(words, true));
     add("error-outside", &acts::error(words, false));
     pages

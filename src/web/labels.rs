@@ -1,7 +1,7 @@
 //! How the domain's words read on the desk: one word, one icon and one colour each, everywhere
 //! the same. Sentences are not made here.
 
-use super::view::Known;
+use super::known::Known;
 use crate::domain::actor::{Right, Role};
 use crate::domain::attempt::{Cause, Outcome, Waiver};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};

@@ -9,6 +9,7 @@ pub mod api;
 pub mod assets;
 pub mod failure;
 pub mod guard;
+pub mod known;
 pub mod labels;
 pub mod page;
 pub mod pages;

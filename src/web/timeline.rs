@@ -83,7 +83,7 @@ pub struct Attempt {
     /// How long the exchange took: "10 s".
     pub took: Option<String>,
     /// "503 Service Unavailable", or the error when no answer came.
-    pub headline: Option<String>,
+    pub headline: Option<Long>,
     /// The id over there.
     pub reference: Option<Reference>,
     /// "Second key of this step" when it was not the first.

@@ -5,6 +5,7 @@ use crate::domain::actor::Role;
 use crate::domain::attempt::Waiver;
 use crate::domain::dead_letter::Resolution;
 use crate::domain::verdict::{CheckName, VerdictKind};
+use crate::web::known::Known;
 use crate::web::page::{Layout, Section};
 use crate::web::pages::access::{LoginPage, SetupPage};
 use crate::web::pages::account::{AccountPage, rights_of};
@@ -13,7 +14,7 @@ use crate::web::pages::override_form::{OverridePage, Waived};
 use crate::web::pages::replay::{Blocked, ReplayPage};
 use crate::web::pages::resolve::ResolvePage;
 use crate::web::pages::verdict::{KnownView, RunView, VerdictPage, VerdictView};
-use crate::web::view::{Button, Field, Known, Long, Reference};
+use crate::web::view::{Button, Field, Long, Reference};
 
 pub(super) fn login(w: &Words) -> LoginPage {
     LoginPage {

@@ -5,12 +5,13 @@ use crate::domain::attempt::{Cause, Outcome};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, Resolution};
 use crate::domain::operation::{OperationState, Severity};
 use crate::domain::verdict::{CheckName, VerdictKind};
+use crate::web::known::Known;
 use crate::web::page::{Flash, FlashKind, Section};
 use crate::web::pages::dead_letter::{Closed, DeadLetterPage, Payload};
 use crate::web::pages::operation::{Episode, OperationPage};
 use crate::web::pages::verdict::VerdictView;
 use crate::web::timeline::{Attempt, Entry, What};
-use crate::web::view::{Button, Fact, FactValue, Known, Long, Reference};
+use crate::web::view::{Button, Fact, FactValue, Long, Reference};
 
 fn attempt(w: &Words, number: u32, outcome: Outcome, sentence: &str) -> Attempt {
     Attempt {
@@ -22,7 +23,7 @@ fn attempt(w: &Words, number: u32, outcome: Outcome, sentence: &str) -> Attempt 
         outcome,
         sentence: w.t(sentence),
         took: Some("10 s".into()),
-        headline: w.some("no answer within 10 s"),
+        headline: Some(w.long("no answer within 10 s")),
         reference: None,
         generation: None,
         sent: Some(request(w)),
@@ -33,13 +34,13 @@ fn attempt(w: &Words, number: u32, outcome: Outcome, sentence: &str) -> Attempt 
 
 fn timeline(w: &Words) -> Vec<Entry> {
     let mut first = attempt(w, 1, Outcome::NotSent, "No connection could be made, so nothing was sent.");
-    first.headline = w.some("connection refused");
+    first.headline = Some(w.long("connection refused"));
     first.took = Some("12 ms".into());
     first.sent = None;
     first.wait =
         w.some("Waits 7 s: a random part of 10 s, so that many operations do not come back at once.");
     let mut second = attempt(w, 2, Outcome::Throttled, "The CRM was too busy and did not take it.");
-    second.headline = w.some("503 Service Unavailable");
+    second.headline = Some(w.long("503 Service Unavailable"));
     second.took = Some("340 ms".into());
     second.came_back = Some(answer(w));
     second.wait = w.some("Waits 30 s, as the CRM asked in Retry-After. This uses up no attempt.");

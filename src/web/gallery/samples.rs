@@ -7,9 +7,10 @@ use crate::domain::actor::Role;
 use crate::domain::operation::StepState;
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::CheckName;
+use crate::web::known::{CheckRow, Knowledge, Known};
 use crate::web::page::{Layout, Section, SignedIn};
 use crate::web::timeline::{Answer, Request, Step};
-use crate::web::view::{CheckRow, Chip, Choice, Fact, Knowledge, Known, Long, Reference, Select, When};
+use crate::web::view::{Chip, Choice, Fact, Long, Reference, Select, When};
 
 /// Where texts come from: as written, or from a bag of nasty ones.
 pub(super) struct Words {

@@ -6,10 +6,11 @@ use super::verdict::VerdictView;
 use crate::domain::actor::Right;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, Resolution};
 use crate::domain::operation::Severity;
+use crate::web::known::Knowledge;
 use crate::web::labels::Mark as _;
 use crate::web::page::{Layout, Section};
 use crate::web::timeline::{Entry, Step, What};
-use crate::web::view::{Button, Fact, FactValue, Knowledge, Long, Reference, When};
+use crate::web::view::{Button, Fact, FactValue, Long, Reference, When};
 
 /// `/dead-letters/{id}`
 #[derive(Template, Debug)]

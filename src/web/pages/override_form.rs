@@ -4,10 +4,11 @@ use askama::Template;
 
 use crate::domain::actor::Right;
 use crate::domain::attempt::Waiver;
+use crate::web::known::{CheckRow, Knowledge};
 use crate::web::labels::{self, Mark as _};
 use crate::web::page::{Layout, Section};
 use crate::web::timeline::Request;
-use crate::web::view::{CheckRow, Field, Knowledge, Reference};
+use crate::web::view::{Field, Reference};
 
 /// `/dead-letters/{id}/override`
 #[derive(Template, Debug)]

@@ -3,10 +3,11 @@
 use askama::Template;
 
 use crate::domain::actor::Right;
+use crate::web::known::{CheckRow, Knowledge};
 use crate::web::labels::Mark as _;
 use crate::web::page::{Layout, Section};
 use crate::web::timeline::Request;
-use crate::web::view::{Button, CheckRow, Field, Knowledge, Reference};
+use crate::web::view::{Button, Field, Reference};
 
 /// `/dead-letters/{id}/replay`
 #[derive(Template, Debug)]

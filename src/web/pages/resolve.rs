@@ -4,9 +4,10 @@ use askama::Template;
 
 use crate::domain::actor::Right;
 use crate::domain::dead_letter::Resolution;
+use crate::web::known::Knowledge;
 use crate::web::labels::{self, Mark as _};
 use crate::web::page::{Layout, Section};
-use crate::web::view::{Field, Knowledge, Reference};
+use crate::web::view::{Field, Reference};
 
 /// `/dead-letters/{id}/resolve`
 #[derive(Template, Debug)]
