@@ -110,10 +110,11 @@ CREATE TABLE work (
     -- Checks waived by an override, in words separated by spaces.
     waived TEXT NOT NULL,
     due_at BIGINT NOT NULL,
-    -- The round of tries: since when, sends used up, uncertain outcomes seen.
+    -- The round of tries: since when, sends used up, uncertain outcomes seen, times put off.
     since BIGINT NOT NULL,
     tries BIGINT NOT NULL,
     doubts BIGINT NOT NULL,
+    waits BIGINT NOT NULL,
     fence BIGINT NOT NULL,
     leased_until BIGINT,
     attempt_id UUID,

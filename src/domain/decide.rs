@@ -45,6 +45,8 @@ pub struct Round {
     pub tries: u32,
     /// Uncertain outcomes in it, the present one included.
     pub doubts: u32,
+    /// Times that it was put off without using up an attempt, the present one included.
+    pub waits: u32,
 }
 
 /// What follows.
@@ -123,17 +125,25 @@ pub fn decide(
     }
     let most = match classified.action {
         Action::RetrySlow => policy.max_delay,
-        _ => policy.ceiling(round.tries.max(1)),
+        // A destination that keeps putting us off is asked less and less often, too.
+        _ => policy.ceiling(round.tries.saturating_add(round.waits).max(1)),
     };
-    let at = now.plus(told).plus(draw(most));
-    if at > policy.ends(round.since) {
+    let earliest = now.plus(told);
+    let ends = policy.ends(round.since);
+    if earliest > ends {
         return park(ParkReason::TooOld);
     }
-    let too_late = contract.resend_until(first_sent_at).is_some_and(|until| at >= until);
-    if doubt && class == Class::Keyed && too_late {
-        return park(ParkReason::WindowClosed);
+    // A long draw must not park what a shorter one would have tried once more.
+    let mut latest = ends;
+    if doubt && class == Class::Keyed {
+        if let Some(until) = contract.resend_until(first_sent_at) {
+            if earliest >= until {
+                return park(ParkReason::WindowClosed);
+            }
+            latest = latest.min(until.minus(Duration::from_micros(1)));
+        }
     }
-    Next::Retry { at }
+    Next::Retry { at: earliest.plus(draw(most)).min(latest) }
 }
 
 /// A dead letter's certainty and first step.
@@ -146,7 +156,7 @@ pub fn parked(why: ParkReason, classified: &Classified, doubt: bool) -> Parked {
         (ParkReason::Refused, S::Credential | S::Forbidden | S::AddressRefused | S::ProxyCredential) => {
             NextAction::FixPermission
         }
-        (ParkReason::Refused, S::Gone | S::Redirect | S::Unsupported) => NextAction::Decide,
+        (ParkReason::Refused, S::Gone | S::Redirect | S::Unsupported | S::Business) => NextAction::Decide,
         (ParkReason::Refused, _) => NextAction::FixData,
         (ParkReason::WaitTooLong, _) => NextAction::Wait,
         (_, S::TlsRefused) => NextAction::FixPermission,

@@ -285,6 +285,7 @@ pub(super) struct Reschedule {
     pub since: Timestamp,
     pub tries: i64,
     pub doubts: i64,
+    pub waits: i64,
 }
 
 /// Puts rows of work back in the queue.
@@ -293,11 +294,11 @@ pub(super) async fn reschedule(tx: &mut Tx, rows: &[Reschedule]) -> Result<(), S
         return Ok(());
     }
     let sql = format!(
-        "WITH v (operation, place, goes_to, why, who, free_of, due, begun, made, unsure) AS (VALUES {}) \
+        "WITH v (operation, place, goes_to, why, who, free_of, due, begun, made, unsure, put_off) AS (VALUES {}) \
          UPDATE work SET position = v.place, destination = v.goes_to, cause = v.why, requested_by = v.who, \
-         waived = v.free_of, due_at = v.due, since = v.begun, tries = v.made, doubts = v.unsure, \
+         waived = v.free_of, due_at = v.due, since = v.begun, tries = v.made, doubts = v.unsure, waits = v.put_off, \
          leased_until = NULL, attempt_id = NULL FROM v WHERE operation_id = v.operation",
-        placeholders(rows.len(), 10)
+        placeholders(rows.len(), 11)
     );
     on!(tx, c => {
         let mut query = sqlx::query(AssertSqlSafe(sql));
@@ -312,7 +313,8 @@ pub(super) async fn reschedule(tx: &mut Tx, rows: &[Reschedule]) -> Result<(), S
                 .bind(row.due_at)
                 .bind(row.since)
                 .bind(row.tries)
-                .bind(row.doubts);
+                .bind(row.doubts)
+                .bind(row.waits);
         }
         query.execute(c).await?;
     });

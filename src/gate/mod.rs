@@ -129,6 +129,12 @@ impl Gate {
         Ok(count)
     }
 
+    /// How many operations wait for an attempt or are being sent.
+    pub async fn backlog(&self) -> Result<i64, GateError> {
+        let mut tx = self.db.read().await?;
+        Ok(work::backlog(&mut tx).await?)
+    }
+
     /// When the next piece of work is due.
     pub async fn next_due(&self) -> Result<Option<Timestamp>, GateError> {
         let mut tx = self.db.read().await?;

@@ -170,6 +170,7 @@ fn think<'a>(gate: &Gate, settlement: &'a Settlement) -> Settled<'a> {
         since: held.since,
         tries: count(held.work.tries, decide::counts(&classified)),
         doubts: count(held.work.doubts, classified.outcome == Outcome::Uncertain),
+        waits: count(held.work.waits, !decide::counts(&classified)),
     };
     let policy = gate.policy(&held.work.kind);
     let draw = |most: Duration| gate.ambient.up_to(most);
@@ -337,6 +338,7 @@ fn next_step(work: &WorkRow, destination: &str, at: Timestamp) -> Reschedule {
         since: at,
         tries: 0,
         doubts: 0,
+        waits: 0,
     }
 }
 
@@ -355,6 +357,7 @@ fn same_step(settled: &Settled<'_>, at: Timestamp) -> Reschedule {
         since: settled.round.since,
         tries: settled.round.tries.into(),
         doubts: settled.round.doubts.into(),
+        waits: settled.round.waits.into(),
     }
 }
 

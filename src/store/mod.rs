@@ -231,7 +231,7 @@ impl Db {
     pub async fn version(&self) -> Result<i64, StoreError> {
         const SQL: &str =
             "SELECT CAST(coalesce(max(version), 0) AS BIGINT) FROM _sqlx_migrations WHERE success";
-        let mut tx = self.begin().await?;
+        let mut tx = self.read().await?;
         match on!(&mut tx, c => sqlx::query_scalar::<_, i64>(SQL).fetch_one(c).await) {
             Ok(version) => Ok(version),
             // The table is made by the first migration.

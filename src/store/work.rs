@@ -47,6 +47,8 @@ pub struct WorkRow {
     pub tries: i64,
     /// Uncertain outcomes in this round.
     pub doubts: i64,
+    /// Times in this round that it was put off without using up an attempt.
+    pub waits: i64,
     /// Counts the claims.
     pub fence: i64,
     /// The attempt that holds it.
@@ -118,6 +120,7 @@ from_row!(WorkRow {
     since,
     tries,
     doubts,
+    waits,
     fence,
     attempt_id,
     leased_until,
@@ -164,7 +167,7 @@ const JOINS: &str = "LEFT JOIN payloads p ON p.operation_id = o.id \
 
 fn select_work(condition: &str) -> String {
     format!(
-        "SELECT w.operation_id, w.position, w.cause, w.requested_by, w.waived, w.since, w.tries, w.doubts, \
+        "SELECT w.operation_id, w.position, w.cause, w.requested_by, w.waived, w.since, w.tries, w.doubts, w.waits, \
          w.fence, w.attempt_id, w.leased_until, {FACTS}, CAST(NULL AS BIGINT) AS queued_at FROM work w \
          JOIN operations o ON o.id = w.operation_id \
          JOIN steps s ON s.operation_id = w.operation_id AND s.position = w.position {JOINS} WHERE {condition}"
@@ -204,7 +207,7 @@ pub async fn as_if(tx: &mut Tx, asked: &NewWork) -> Result<Option<WorkRow>, Stor
     let lock = if tx.is_postgres() { " FOR UPDATE OF o" } else { "" };
     let sql = format!(
         "SELECT o.id AS operation_id, s.position, $2 AS cause, $3 AS requested_by, $4 AS waived, \
-         $5 AS since, $6 AS tries, $6 AS doubts, $6 AS fence, w.attempt_id, w.leased_until, {FACTS}, \
+         $5 AS since, $6 AS tries, $6 AS doubts, $6 AS waits, $6 AS fence, w.attempt_id, w.leased_until, {FACTS}, \
          w.requested_at AS queued_at FROM operations o JOIN steps s ON s.operation_id = o.id LEFT JOIN work w ON w.operation_id = o.id \
          {JOINS} WHERE o.id = $1 ORDER BY (s.state = 'completed'), \
          CASE WHEN s.state = 'completed' THEN -s.position ELSE s.position END LIMIT 1{lock}"
@@ -223,6 +226,12 @@ pub async fn as_if(tx: &mut Tx, asked: &NewWork) -> Result<Option<WorkRow>, Stor
 /// When the next piece of work that nobody holds is due.
 pub async fn next_due(tx: &mut Tx) -> Result<Option<Timestamp>, StoreError> {
     const SQL: &str = "SELECT min(due_at) FROM work WHERE leased_until IS NULL";
+    Ok(on!(tx, c => sqlx::query_scalar(SQL).fetch_one(c).await)?)
+}
+
+/// Rows of work, waiting and held.
+pub async fn backlog(tx: &mut Tx) -> Result<i64, StoreError> {
+    const SQL: &str = "SELECT count(*) FROM work";
     Ok(on!(tx, c => sqlx::query_scalar(SQL).fetch_one(c).await)?)
 }
 
@@ -252,8 +261,8 @@ pub async fn insert(tx: &mut Tx, new: &NewWork) -> Result<bool, StoreError> {
 async fn insert_rows(tx: &mut Tx, new: &[NewWork]) -> Result<u64, StoreError> {
     let sql = format!(
         "INSERT INTO work (operation_id, position, destination, cause, requested_by, requested_at, waived, \
-         due_at, since, tries, doubts, fence) VALUES {} ON CONFLICT (operation_id) DO NOTHING",
-        placeholders(new.len(), 12)
+         due_at, since, tries, doubts, waits, fence) VALUES {} ON CONFLICT (operation_id) DO NOTHING",
+        placeholders(new.len(), 13)
     );
     Ok(on!(tx, c => {
         let mut query = sqlx::query(AssertSqlSafe(sql));
@@ -268,6 +277,7 @@ async fn insert_rows(tx: &mut Tx, new: &[NewWork]) -> Result<u64, StoreError> {
                 .bind(&row.waived)
                 .bind(row.at)
                 .bind(row.at)
+                .bind(0_i64)
                 .bind(0_i64)
                 .bind(0_i64)
                 .bind(0_i64);

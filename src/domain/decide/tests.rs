@@ -41,7 +41,7 @@ fn lost(symptom: Symptom) -> Classified {
 }
 
 fn first(doubts: u32) -> Round {
-    Round { since: start(), tries: 1, doubts }
+    Round { since: start(), tries: 1, doubts, waits: 0 }
 }
 
 /// With the longest wait that may be drawn.
@@ -95,7 +95,7 @@ fn doubt_outlives_an_attempt_that_was_not_sent() {
 fn a_window_that_closes_before_the_next_try_is_a_dead_letter() {
     let policy = RetryPolicy { max_age: HOUR * 48, ..RetryPolicy::default() };
     let decide_at = |classified: &Classified, now, doubt| {
-        let round = Round { since: now, tries: 1, doubts: 1 };
+        let round = Round { since: now, tries: 1, doubts: 1, waits: 0 };
         why(&decide(classified, &contract(Class::Keyed), start(), doubt, round, &policy, now, |most| most))
     };
     let timeout = lost(Symptom::TimedOut);
@@ -137,7 +137,7 @@ fn refusals_wait_for_a_person_who_can_mend_them() {
 
 #[test]
 fn caps_end_a_round_and_a_throttle_uses_up_no_attempt() {
-    let used = Round { since: start(), tries: 5, doubts: 0 };
+    let used = Round { since: start(), tries: 5, doubts: 0, waits: 0 };
     let next = after(&lost(Symptom::Connect), Class::Neither, false, used);
     assert_eq!(why(&next), Some(ParkReason::AttemptsUsed));
     assert!(!counts(&status(429)));
@@ -230,7 +230,7 @@ proptest! {
         let now = start().plus(Duration::from_secs(age));
         let classified = classify(&contract, &event, now);
         let doubt = told_doubt || classified.outcome == Outcome::Uncertain;
-        let round = Round { since: now.minus(Duration::from_secs(round_age)), tries, doubts };
+        let round = Round { since: now.minus(Duration::from_secs(round_age)), tries, doubts, waits: 0 };
         let next = decide(&classified, &contract, start(), told_doubt, round, &policy, now, |most| {
             most.mul_f64(drawn).min(most)
         });
