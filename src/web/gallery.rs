@@ -86,6 +86,14 @@ fn hold(name: &str, html: &str) {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), count, "{name}: an id is there twice");
+    for element in all(&page, "[aria-describedby], [aria-labelledby], label[for], use") {
+        let named = ["aria-describedby", "aria-labelledby", "for", "href"];
+        let named = named.iter().find_map(|attribute| element.value().attr(attribute)).unwrap_or_default();
+        for id in named.split_whitespace() {
+            let id = id.trim_start_matches('#');
+            assert!(ids.contains(&id), "{name}: nothing is called {id}");
+        }
+    }
     for control in all(&page, "input:not([type=hidden]), select, textarea") {
         let labelled = control.value().attr("aria-label").is_some()
             || control.ancestors().any(|a| a.value().as_element().is_some_and(|e| e.name() == "label"))

@@ -101,7 +101,7 @@ marks!(NextAction {
     CheckDestination: "Ask the destination", "search", "info";
     Replay: "Replay", "again", "info";
     FixData: "Fix the data", "edit", "info";
-    FixPermission: "Fix access or address", "key", "info";
+    FixPermission: "Fix access", "key", "info";
     Wait: "Come back later", "clock", "mute";
     Decide: "Decide", "person", "info";
     Ignore: "Nothing to do", "closed", "mute";

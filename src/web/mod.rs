@@ -11,6 +11,7 @@ pub mod failure;
 pub mod guard;
 pub mod known;
 pub mod labels;
+pub mod listing;
 pub mod page;
 pub mod pages;
 pub mod request_id;

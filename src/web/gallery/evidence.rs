@@ -10,7 +10,7 @@ use crate::web::page::{Flash, FlashKind, Section};
 use crate::web::pages::dead_letter::{Closed, DeadLetterPage, Payload};
 use crate::web::pages::operation::{Episode, OperationPage};
 use crate::web::pages::verdict::VerdictView;
-use crate::web::timeline::{Attempt, Entry, What};
+use crate::web::timeline::{Attempt, Entry, Finding, What};
 use crate::web::view::{Button, Fact, FactValue, Long, Reference};
 
 fn attempt(w: &Words, number: u32, outcome: Outcome, sentence: &str) -> Attempt {
@@ -56,6 +56,14 @@ fn timeline(w: &Words) -> Vec<Entry> {
     fourth.took = None;
     fourth.headline = None;
     fourth.generation = w.some("second key of this step");
+    let asked = Finding {
+        outcome: Outcome::Uncertain,
+        sentence: w.t("It could not say: the lookup itself timed out."),
+        reference: None,
+        by: w.t("anna.k"),
+        sent: Some(request(w)),
+        came_back: Some(answer(w)),
+    };
     let entry = |n: u32, seconds, what| Entry { anchor: format!("e{n}"), at: ago(seconds), what };
     vec![
         entry(1, 249, What::Received { text: w.t("Handed in by token:shop under the key ticket:10443:v1, after the carrier reported the parcel lost.") }),
@@ -64,7 +72,7 @@ fn timeline(w: &Words) -> Vec<Entry> {
         entry(4, 210, What::Attempt(Box::new(third))),
         entry(5, 200, What::Event { text: w.t("Put before a person: it may have happened, and the CRM must be asked first.") }),
         entry(6, 120, What::Note { by: w.t("ben.o"), text: w.long("Customer called at 09:03. Told them we are on it.") }),
-        entry(7, 90, What::Finding { outcome: Outcome::Uncertain, text: w.t("It could not say: the lookup itself timed out."), reference: None, by: w.t("anna.k"), sent: Some(request(w)), came_back: Some(answer(w)) }),
+        entry(7, 90, What::Finding(Box::new(asked))),
         entry(8, 40, What::Action { by: w.t("anna.k"), text: w.t("asked for a replay"), reason: Some(w.long("Nothing in the CRM under this order.")) }),
         entry(9, 38, What::Attempt(Box::new(fourth))),
     ]

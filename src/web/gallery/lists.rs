@@ -3,10 +3,10 @@
 use super::samples::{ID, Words, ago, chip, layout, select};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction};
 use crate::domain::operation::Severity;
+use crate::web::listing::Pager;
 use crate::web::page::Section;
 use crate::web::pages::dead_letters::{DeadLetterRow, DeadLettersPage};
 use crate::web::pages::triage::{CauseRow, Count, Figure, Spark, Split, TriagePage, Urgent, UrgentKind};
-use crate::web::view::Pager;
 
 fn count(number: u32) -> Count {
     Count { shown: number.to_string(), href: (number > 0).then(|| "/dead-letters?cause=9f".into()) }
@@ -137,7 +137,7 @@ pub(super) fn triage_quiet(w: &Words) -> TriagePage {
     page
 }
 
-pub(super) fn dead_letters(w: &Words, rows: usize) -> DeadLettersPage {
+fn dead_letter(w: &Words, index: usize) -> DeadLetterRow {
     use Certainty as C;
     use NextAction as N;
     let kinds = [
@@ -187,23 +187,24 @@ pub(super) fn dead_letters(w: &Words, rows: usize) -> DeadLettersPage {
             Severity::Critical,
         ),
     ];
-    let row = |index: usize| {
-        let (certainty, sentence, kind, ids, destination, next, severity) = kinds[index % kinds.len()];
-        DeadLetterRow {
-            href: ID.into(),
-            certainty,
-            sentence: w.t(sentence),
-            kind: w.t(kind),
-            ids: w.t(ids),
-            destination: w.t(destination),
-            attempts: "5 tries".into(),
-            opened: ago(240 * (index as u64 + 1).pow(2)),
-            owner: (index % 3 == 0).then(|| w.t("anna.k")),
-            next,
-            severity,
-            status: if index == 6 { DeadLetterStatus::Replaying } else { DeadLetterStatus::Open },
-        }
-    };
+    let (certainty, sentence, kind, ids, destination, next, severity) = kinds[index % kinds.len()];
+    DeadLetterRow {
+        href: ID.into(),
+        certainty,
+        sentence: w.t(sentence),
+        kind: w.t(kind),
+        ids: w.t(ids),
+        destination: w.t(destination),
+        attempts: "5 tries".into(),
+        opened: ago(240 * (index as u64 + 1).pow(2)),
+        owner: (index.is_multiple_of(3)).then(|| w.t("anna.k")),
+        next,
+        severity,
+        status: if index == 6 { DeadLetterStatus::Replaying } else { DeadLetterStatus::Open },
+    }
+}
+
+pub(super) fn dead_letters(w: &Words, rows: usize) -> DeadLettersPage {
     DeadLettersPage {
         layout: layout(w, "Dead letters", Section::DeadLetters),
         count: w.t(if rows == 0 { "none match" } else { "12 open, 2 of them being replayed" }),
@@ -238,7 +239,7 @@ pub(super) fn dead_letters(w: &Words, rows: usize) -> DeadLettersPage {
         } else {
             vec![chip(w, "Status", "Open")]
         },
-        rows: (0..rows).map(row).collect(),
+        rows: (0..rows).map(|index| dead_letter(w, index)).collect(),
         pager: Pager {
             newer: None,
             older: (rows > 0).then(|| "/dead-letters?cursor=b64".into()),

@@ -8,9 +8,10 @@ use crate::domain::operation::StepState;
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::CheckName;
 use crate::web::known::{CheckRow, Knowledge, Known};
+use crate::web::listing::{Chip, Choice, Select};
 use crate::web::page::{Layout, Section, SignedIn};
 use crate::web::timeline::{Answer, Request, Step};
-use crate::web::view::{Chip, Choice, Fact, Long, Reference, Select, When};
+use crate::web::view::{Fact, Long, Reference, When};
 
 /// Where texts come from: as written, or from a bag of nasty ones.
 pub(super) struct Words {
@@ -51,6 +52,7 @@ impl Words {
         Long::line(self.t(text))
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "it fills fields that are optional")]
     pub(super) fn some(&self, text: &str) -> Option<String> {
         Some(self.t(text))
     }

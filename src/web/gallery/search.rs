@@ -3,11 +3,12 @@
 use super::samples::{ID, Words, ago, chip, layout, select};
 use crate::domain::actor::Role;
 use crate::domain::operation::OperationState;
+use crate::web::listing::Pager;
 use crate::web::page::{Flash, FlashKind, Section};
 use crate::web::pages::audit::{AuditPage, AuditRow};
 use crate::web::pages::operations::{OperationRow, OperationsPage};
 use crate::web::pages::people::{PeoplePage, PersonRow};
-use crate::web::view::{Field, Pager, Reference};
+use crate::web::view::{Field, Reference};
 
 pub(super) fn operations(w: &Words, found: bool) -> OperationsPage {
     let row =

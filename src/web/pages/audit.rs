@@ -3,8 +3,9 @@
 use askama::Template;
 
 use crate::domain::actor::Right;
+use crate::web::listing::{Chip, Pager, Select};
 use crate::web::page::{Layout, Section};
-use crate::web::view::{Chip, Field, Long, Pager, Reference, Select, When};
+use crate::web::view::{Field, Long, Reference, When};
 
 /// `/audit`
 #[derive(Template, Debug)]

@@ -6,8 +6,9 @@ use crate::domain::actor::Right;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction};
 use crate::domain::operation::Severity;
 use crate::web::labels::Mark as _;
+use crate::web::listing::{Chip, Pager, Select};
 use crate::web::page::{Layout, Section};
-use crate::web::view::{Chip, Pager, Select, When};
+use crate::web::view::When;
 
 /// `/dead-letters`
 #[derive(Template, Debug)]

@@ -5,8 +5,9 @@ use askama::Template;
 use crate::domain::actor::Right;
 use crate::domain::operation::OperationState;
 use crate::web::labels::Mark as _;
+use crate::web::listing::{Chip, Pager, Select};
 use crate::web::page::{Layout, Section};
-use crate::web::view::{Chip, Pager, Reference, Select, When};
+use crate::web::view::{Reference, When};
 
 /// `/operations`
 #[derive(Template, Debug)]
