@@ -4,6 +4,8 @@
 
 mod support;
 
+mod api;
 mod browser;
 mod databases;
+mod desk;
 mod engine;

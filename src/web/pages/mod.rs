@@ -21,5 +21,5 @@ use super::Web;
 
 /// The desk's routes. GET changes nothing.
 pub fn routes() -> Router<Web> {
-    Router::new()
+    Router::new().merge(access::routes()).merge(account::routes()).merge(people::routes())
 }
