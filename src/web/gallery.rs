@@ -23,7 +23,8 @@ fn pages(words: &Words) -> Vec<(String, String)> {
         pages.push((name.to_owned(), page.dyn_render().unwrap()));
     };
     add("login", &acts::login(words));
-    add("setup", &acts::setup(words));
+    add("setup", &acts::setup(words, None));
+    add("setup-password", &acts::setup(words, words.some("olga")));
     add("triage", &lists::triage(words));
     add("triage-quiet", &lists::triage_quiet(words));
     add("dead-letters", &lists::dead_letters(words, 14));

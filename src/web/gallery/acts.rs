@@ -21,14 +21,16 @@ pub(super) fn login(w: &Words) -> LoginPage {
         layout: Layout::outside("Sign in", "c5rf"),
         name: Field::of(w.t("anna.k")),
         problem: w.some("That name and password do not belong together."),
+        note: w.some("Your password is changed. Sign in with the new one."),
         next: w.some("/dead-letters"),
     }
 }
 
-pub(super) fn setup(w: &Words) -> SetupPage {
+pub(super) fn setup(w: &Words, person: Option<String>) -> SetupPage {
     SetupPage {
         layout: Layout::outside("First account", "c5rf"),
         action: "/setup/5f1c".into(),
+        person,
         name: Field::of(w.t("anna.k")),
         password: Field::wrong("", w.t("This password is on a list of leaked ones. Choose another.")),
         shortest: 12,

@@ -28,4 +28,7 @@ pub fn routes() -> Router<Web> {
         .merge(operations::routes())
         .merge(operation::routes())
         .merge(audit::routes())
+        .merge(access::routes())
+        .merge(account::routes())
+        .merge(people::routes())
 }

@@ -1,0 +1,8 @@
+//! The desk's doors and forms, on both databases.
+
+mod csrf;
+mod doors;
+mod headers;
+mod people;
+mod rights;
+mod sessions;
