@@ -1,6 +1,6 @@
 //! The card "what the destination knows", and the buttons whose words follow it.
 
-use super::Tale;
+use super::{Tale, list};
 use crate::domain::actor::{Right, Role};
 use crate::domain::contract::{Class, Contract};
 use crate::domain::dead_letter::{DeadLetterStatus, Resolution};
@@ -188,12 +188,11 @@ impl Act {
             Self::Resolve => "resolve".to_owned(),
             Self::Override => "override".to_owned(),
             Self::Record { .. } => {
-                let mut query = url::form_urlencoded::Serializer::new("resolve?".to_owned());
-                query.append_pair("resolution", Resolution::CompletedAtDestination.as_str());
+                let mut pairs = vec![("resolution", Resolution::CompletedAtDestination.to_string())];
                 if let (Self::Record { known: true }, Some(reference)) = (self, reference) {
-                    query.append_pair("reference", reference);
+                    pairs.push(("reference", reference.to_owned()));
                 }
-                query.finish()
+                list::address("resolve", &pairs)
             }
         };
         Button::new(words, format!("{place}/{form}"))
