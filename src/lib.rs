@@ -17,9 +17,12 @@
 //! * [`engine`]: acceptance, the worker, the one outbound request, people's actions.
 //! * [`accounts`]: people, one-time links and tokens.
 //! * [`web`]: the desk and the HTTP API.
-//! * [`demo`]: a destination that fails in every way, for the demo and for tests.
+//! * [`cli`]: the command line; nothing imports it.
+//! * [`demo`]: a shop that meets every failure, and the destination that fails it; for tests too.
+//! * [`telemetry`]: what the process tells its operator.
 
 pub mod accounts;
+pub mod cli;
 pub mod config;
 #[macro_use]
 pub mod domain;
@@ -27,4 +30,5 @@ pub mod demo;
 pub mod engine;
 pub mod gate;
 pub mod store;
+pub mod telemetry;
 pub mod web;

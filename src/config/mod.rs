@@ -27,14 +27,14 @@ pub use body::BodyTemplate;
 pub use derive::{KeyFailure, MAX_SEARCH_VALUE};
 pub use destination::{Destination, Limit};
 pub use guarantee::{ALWAYS, Guarantee, guarantees, promise};
-pub use init::init_text;
+pub use init::{init_text, write_secret_key};
 pub use mistake::{ConfigError, Mistake};
 pub use operation::{OperationType, StepType};
 pub use request::{OperationFacts, RenderContext, RenderError};
 pub use secret::{MIN_SECRET_KEY, SecretKey};
 pub use server::{Engine, RetryOverride, Server};
 pub use template::{Place, Template, TemplateError};
-pub use words::duration_text;
+pub use words::{duration_text, parse_duration};
 
 use crate::domain::retry::RetryPolicy;
 use reader::{Notes, Table};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Reads `"500ms"`, `"30s"`, `"5m"`, `"24h"`, `"90d"`.
-pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+pub fn parse_duration(text: &str) -> Option<Duration> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().ok()?;

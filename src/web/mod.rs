@@ -16,6 +16,7 @@ pub mod page;
 pub mod pages;
 pub mod request_id;
 pub mod sessions;
+pub mod tell;
 pub mod throttle;
 pub mod timeline;
 pub mod view;

@@ -9,3 +9,4 @@ mod browser;
 mod databases;
 mod desk;
 mod engine;
+mod process;

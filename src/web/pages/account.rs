@@ -56,7 +56,7 @@ impl AccountPage {
 #[derive(Clone, Debug)]
 pub struct RightRow {
     /// What it lets one do.
-    pub words: &'static str,
+    pub words: String,
     /// Its published name.
     pub right: Right,
     /// The reader has it.

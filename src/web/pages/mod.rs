@@ -21,5 +21,17 @@ use super::Web;
 
 /// The desk's routes. GET changes nothing.
 pub fn routes() -> Router<Web> {
-    Router::new().merge(access::routes()).merge(account::routes()).merge(people::routes())
+    Router::new()
+        .merge(triage::routes())
+        .merge(dead_letters::routes())
+        .merge(dead_letter::routes())
+        .merge(operations::routes())
+        .merge(operation::routes())
+        .merge(audit::routes())
+        .merge(replay::routes())
+        .merge(resolve::routes())
+        .merge(override_form::routes())
+        .merge(access::routes())
+        .merge(account::routes())
+        .merge(people::routes())
 }

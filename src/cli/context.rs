@@ -1,0 +1,106 @@
+//! What the commands stand on: the configuration, the database, and who asks.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use uuid::Uuid;
+
+use crate::accounts::By;
+use crate::config::{Config, ConfigError};
+use crate::domain::actor::Actor;
+use crate::domain::ambient::Ambient;
+use crate::engine::thread::{self, Thread};
+use crate::engine::{Engine, actions};
+use crate::store::Db;
+
+/// Where commands come from, in the audit.
+pub(super) const ORIGIN: &str = "command line";
+
+/// An open database of this version.
+pub(super) struct Context {
+    pub(super) config: Arc<Config>,
+    pub(super) db: Db,
+    pub(super) ambient: Ambient,
+    pub(super) actor: Actor,
+}
+
+impl Context {
+    /// Reads the configuration and opens the database, which must have this version's schema.
+    pub(super) async fn open(path: &Path) -> anyhow::Result<Self> {
+        let config = Arc::new(config(path)?);
+        let db = open_database(&config).await?;
+        let (stored, ours) = (db.version().await?, Db::newest_version());
+        if stored != ours {
+            db.close().await;
+            let help = match stored {
+                0 => "the database is empty: run `dlo migrate` or `dlo serve` first".to_owned(),
+                older if older < ours => format!(
+                    "the database has version {older} and this program needs {ours}: run `dlo migrate` first"
+                ),
+                newer => {
+                    format!("the database has version {newer}, made by a newer program than this ({ours})")
+                }
+            };
+            bail!(help);
+        }
+        Ok(Self { config, db, ambient: Ambient::system(), actor: actor() })
+    }
+
+    pub(super) async fn close(&self) {
+        self.db.close().await;
+    }
+
+    pub(super) fn by(&self) -> By<'_> {
+        By { actor: &self.actor, origin: ORIGIN }
+    }
+
+    pub(super) fn public_url(&self) -> &str {
+        self.config.server.public_url.as_str()
+    }
+
+    /// An engine that only accepts and acts: nothing of it sends.
+    pub(super) fn engine(&self) -> Engine {
+        Engine::new(self.db.clone(), Arc::clone(&self.config), self.ambient.clone())
+    }
+
+    /// The operation that a key, an operation's id or a dead letter's id names.
+    pub(super) async fn find(&self, named: &str) -> anyhow::Result<Uuid> {
+        let mut tx = self.db.read().await?;
+        // PostgreSQL can neither store nor compare a NUL.
+        match thread::find(&mut tx, &named.replace('\0', "\u{fffd}")).await? {
+            Some(id) => Ok(id),
+            None => bail!("there is no operation or dead letter {named:?}"),
+        }
+    }
+
+    pub(super) async fn thread(&self, operation: Uuid) -> anyhow::Result<Thread> {
+        let mut tx = self.db.read().await?;
+        Thread::load(&mut tx, operation).await?.context("the operation is gone")
+    }
+
+    /// An action of this actor's that nobody has asked for yet.
+    pub(super) fn request<'a>(&'a self, action_id: &'a str, reason: &'a str) -> actions::Request<'a> {
+        actions::Request { actor: &self.actor, action_id, reason, origin: ORIGIN }
+    }
+}
+
+/// The configuration, with what the environment overrides.
+pub(super) fn config(path: &Path) -> Result<Config, ConfigError> {
+    Config::load(path, &|name| std::env::var(name).ok())
+}
+
+pub(super) async fn open_database(config: &Config) -> anyhow::Result<Db> {
+    Db::open(&config.server.database_url).await.context("the database cannot be opened")
+}
+
+/// Whoever sits at this command line.
+pub(super) fn actor() -> Actor {
+    let user = whoami::username().unwrap_or_else(|_| "unknown".to_owned());
+    Actor::Cli { user: super::text::clean(&user) }
+}
+
+/// The link that a one-time secret opens.
+pub(super) fn setup_link(config: &Config, secret: &str) -> String {
+    format!("{}/setup/{secret}", config.server.public_url.as_str().trim_end_matches('/'))
+}

@@ -1,0 +1,108 @@
+//! `dlo init`, `dlo check`, `dlo migrate`.
+
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+use super::context::{config, open_database};
+use super::text::{clean, print, wrapped};
+use crate::config::{self, ALWAYS};
+use crate::domain::ambient::Ambient;
+use crate::domain::words;
+use crate::store::Db;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct InitArgs {
+    /// Where to write; made when it is not there
+    #[arg(value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+}
+
+pub(super) fn init(args: &InitArgs) -> anyhow::Result<()> {
+    let (file, key) = (args.folder.join("dlo.toml"), args.folder.join("dlo.key"));
+    // Looked at before anything is written, so that a refusal leaves nothing behind.
+    for path in [&file, &key] {
+        if path.symlink_metadata().is_ok() {
+            bail!("{} is there already and is not overwritten", path.display());
+        }
+    }
+    fs::create_dir_all(&args.folder).with_context(|| format!("{} cannot be made", args.folder.display()))?;
+    config::write_secret_key(&key, Ambient::system().secret())
+        .with_context(|| format!("{} cannot be written", key.display()))?;
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&file)
+        .and_then(|mut out| out.write_all(config::init_text().as_bytes()))
+        .with_context(|| format!("{} cannot be written", file.display()))?;
+    let (file, key) = (file.display(), key.display());
+    print(&format!(
+        "Wrote {file} and {key}.\n\
+         Next: edit {file}, then `dlo check` says what it promises, and `dlo serve` runs it.\n\
+         Keep {key} secret and safe: it is in no backup of the database.\n"
+    ))
+}
+
+pub(super) fn check(path: &Path) -> anyhow::Result<()> {
+    let config = config(path)?;
+    let mut text = String::new();
+    let mut last = "";
+    let guarantees = config::guarantees(&config, Ambient::system().now());
+    for guarantee in &guarantees {
+        if guarantee.operation != last {
+            last = &guarantee.operation;
+            writeln!(text, "{}", guarantee.operation)?;
+        }
+        writeln!(
+            text,
+            "  {} -> {}: {}",
+            clean(&guarantee.step),
+            guarantee.destination,
+            words::class(guarantee.class).label.to_lowercase()
+        )?;
+        text.push_str(&wrapped(&guarantee.text, "    "));
+    }
+    if guarantees.is_empty() {
+        writeln!(text, "No operation types yet: nothing can be submitted.")?;
+    } else {
+        writeln!(text, "\nFor every type:")?;
+        for promise in ALWAYS {
+            text.push_str(&wrapped(promise, "  "));
+        }
+    }
+    writeln!(
+        text,
+        "\n{}: no mistakes; {} and {}.",
+        path.display(),
+        counted(config.operations.len(), "operation type"),
+        counted(config.destinations.len(), "destination")
+    )?;
+    if config.server.allow_private_destinations {
+        writeln!(text, "Requests may go to loopback and private networks, and over plain http.")?;
+    }
+    print(&text)
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+pub(super) async fn migrate(path: &Path) -> anyhow::Result<()> {
+    let config = config(path)?;
+    let db = open_database(&config).await?;
+    let outcome = migrated(&db).await;
+    db.close().await;
+    print(&outcome?)
+}
+
+async fn migrated(db: &Db) -> anyhow::Result<String> {
+    let (before, after) = db.migrate().await.context("the database cannot be brought to this version")?;
+    Ok(match before {
+        0 => format!("{}: from empty to version {after}.\n", db.product()),
+        same if same == after => format!("{}: at version {after} already.\n", db.product()),
+        older => format!("{}: from version {older} to {after}.\n", db.product()),
+    })
+}

@@ -1,0 +1,172 @@
+//! What submits the demo's operations, and the colleague who has handled two of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::RngExt;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+use super::destination::{UnreliableDestination, demo_behaviours};
+use super::goods::{Good, Warehouse};
+use super::weather::{Deed, Scene, storm, weather};
+use crate::domain::actor::{Actor, Role};
+use crate::domain::dead_letter::{DeadLetterStatus, Resolution};
+use crate::domain::filter::DeadLetterFilter;
+use crate::engine::Engine;
+use crate::engine::accept::{Accepted, SubmitError};
+use crate::engine::actions::{self, ActionError, Request, Resolve};
+use crate::store::{StoreError, dead_letters};
+
+/// Operations beside those of the storm, for a list that is worth filtering.
+const OTHERS: usize = 24;
+/// As many open dead letters as a person still reads; then the weather is calm until some are
+/// settled.
+const MOST_OPEN: i64 = 40;
+/// How long the colleague waits for their dead letters.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What stops the shop.
+#[derive(Debug, thiserror::Error)]
+pub enum ShopError {
+    /// The database said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What the colleague did was refused.
+    #[error(transparent)]
+    Action(#[from] ActionError),
+}
+
+/// Submits operations for ever.
+pub struct Shop {
+    engine: Engine,
+    destination: Arc<UnreliableDestination>,
+    warehouse: Warehouse,
+}
+
+impl Shop {
+    pub(super) fn new(engine: Engine, destination: Arc<UnreliableDestination>) -> Self {
+        let warehouse = Warehouse::new(engine.ambient());
+        Self { engine, destination, warehouse }
+    }
+
+    /// Works until told to stop.
+    pub async fn open(mut self, mut stop: watch::Receiver<bool>) -> Result<(), ShopError> {
+        tokio::select! {
+            ended = self.work() => ended,
+            // A stopper that is gone stops as well.
+            _ = stop.wait_for(|stop| *stop) => Ok(()),
+        }
+    }
+
+    async fn work(&mut self) -> Result<(), ShopError> {
+        self.storm().await?;
+        let mut calm = None;
+        loop {
+            let wanted = self.open_letters().await? >= MOST_OPEN;
+            if calm != Some(wanted) {
+                calm = Some(wanted);
+                for (path, mix) in weather(wanted) {
+                    self.destination.default_behaviour(path, mix);
+                }
+            }
+            let good = self.warehouse.any();
+            self.submit(&good).await;
+            // Senders repeat themselves, and now and then they do it wrongly.
+            match self.warehouse.rng.random_range(0..40) {
+                0..2 => drop(self.submit(&good).await),
+                2 => drop(self.submit(&good.altered()).await),
+                _ => {}
+            }
+            sleep(Duration::from_millis(self.warehouse.rng.random_range(1_000..2_000))).await;
+        }
+    }
+
+    /// Everything at once, among others.
+    async fn storm(&mut self) -> Result<(), ShopError> {
+        for (path, mix) in demo_behaviours() {
+            self.destination.default_behaviour(path, mix);
+        }
+        let mut handled = Vec::new();
+        for Scene { kind, meets, colleague } in storm() {
+            let good = self.warehouse.good(kind);
+            self.destination.script(&good.path(), meets);
+            if let (Some(id), Some(deed)) = (self.submit(&good).await, colleague) {
+                handled.push((id, deed));
+            }
+        }
+        let mut repeated = Vec::new();
+        for count in 0..OTHERS {
+            let good = self.warehouse.any();
+            self.submit(&good).await;
+            if count % 8 == 0 {
+                repeated.push(good);
+            }
+        }
+        for good in repeated {
+            self.submit(&good).await;
+            self.submit(&good.altered()).await;
+        }
+        for (operation, deed) in handled {
+            self.colleague(operation, deed).await?;
+        }
+        Ok(())
+    }
+
+    /// The operation's id when it is new. The shop's own mistakes are part of the show.
+    async fn submit(&self, good: &Good) -> Option<Uuid> {
+        match self.engine.intake().submit(good.submission()?).await {
+            Ok(Accepted::Created(new)) => Some(new.id),
+            Ok(Accepted::Duplicate(_)) | Err(SubmitError::KeyReused { .. }) => None,
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "the shop could not submit");
+                None
+            }
+        }
+    }
+
+    /// Waits for a dead letter and settles it as somebody who knew what to do.
+    async fn colleague(&self, operation: Uuid, deed: Deed) -> Result<(), ShopError> {
+        let Some(letter) = self.letter_of(operation).await? else { return Ok(()) };
+        let actor = Actor::Person { name: "nora".to_owned(), role: Role::Operator };
+        let action_id = self.engine.ambient().opaque().to_string();
+        let by = |reason| Request { actor: &actor, action_id: &action_id, reason, origin: "127.0.0.1" };
+        let gate = self.engine.gate();
+        match deed {
+            Deed::Replay => {
+                let reason = "The customer was missing in the helpdesk; Sales added them this morning.";
+                actions::replay(gate, operation, &by(reason)).await?;
+                self.engine.wake();
+            }
+            Deed::Resolve => {
+                let how = Resolve { resolution: Resolution::CompletedAtDestination, reference: None };
+                let reason =
+                    "The customer says on the phone that the receipt is there; the mailer gave no id.";
+                actions::resolve(gate, letter, &how, &by(reason)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The open dead letter of an operation, once there is one.
+    async fn letter_of(&self, operation: Uuid) -> Result<Option<Uuid>, ShopError> {
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            let mut tx = self.engine.db().read().await?;
+            let letters = dead_letters::of_operation(&mut tx, operation).await?;
+            drop(tx);
+            if let Some(letter) = letters.iter().find(|letter| letter.status == DeadLetterStatus::Open) {
+                return Ok(Some(letter.id));
+            }
+            sleep(Duration::from_millis(200)).await;
+        }
+        Ok(None)
+    }
+
+    async fn open_letters(&self) -> Result<i64, ShopError> {
+        let filter = DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() };
+        let mut tx = self.engine.db().read().await?;
+        Ok(dead_letters::count(&mut tx, &filter, MOST_OPEN).await?)
+    }
+}

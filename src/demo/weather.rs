@@ -1,0 +1,116 @@
+//! How the demo's destination behaves: a storm at the start, in which every state appears, then
+//! weather that leaves a dead letter now and then, and none while many are open.
+
+use std::time::Duration;
+
+use super::destination::{Behaviour, Mix};
+use super::goods::Kind;
+
+/// One operation of the storm, and what its requests meet; after that they are carried out.
+pub(super) struct Scene {
+    pub(super) kind: Kind,
+    pub(super) meets: Vec<Behaviour>,
+    /// What a colleague does about it.
+    pub(super) colleague: Option<Deed>,
+}
+
+/// What an invented colleague does with a dead letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    Replay,
+    Resolve,
+}
+
+/// Every state that a person can meet, each certain to appear within seconds.
+pub(super) fn storm() -> Vec<Scene> {
+    let lost = || Behaviour::CloseAfterRead { effect: true };
+    let no_customer = || Behaviour::error(422, "unknown_customer", "There is no such customer");
+    let locked = || Behaviour::error(423, "locked", "Somebody is editing this contact");
+    let slow = |seconds| Behaviour::OkAfter(Duration::from_secs(seconds));
+    let scene = |kind, meets| Scene { kind, meets, colleague: None };
+    let handled = |kind, meets, deed| Scene { kind, meets, colleague: Some(deed) };
+    vec![
+        // Two that a colleague has handled by the time somebody signs in.
+        handled(Kind::Ticket, vec![no_customer(), Behaviour::Ok], Deed::Replay),
+        handled(Kind::Receipt, vec![lost()], Deed::Resolve),
+        // Tried until no attempt is left, and it is proved that nothing happened.
+        scene(Kind::Contact, vec![locked(), locked(), locked(), locked()]),
+        // Never cleared up, though the destination recognises a repeat.
+        scene(Kind::Charge, vec![lost(), lost(), lost(), lost()]),
+        // Under way.
+        scene(Kind::Charge, vec![slow(4)]),
+        scene(Kind::Charge, vec![slow(4)]),
+        // Waits for its next attempt: not processed, and in doubt.
+        scene(Kind::Charge, vec![Behaviour::retry_after(429, 40)]),
+        scene(Kind::Charge, vec![Behaviour::retry_after(503, 45)]),
+        scene(Kind::Charge, vec![Behaviour::StatusAfterEffect(500)]),
+        // The helpdesk must be asked: in one case the ticket is there, in the other it is not.
+        scene(Kind::Ticket, vec![Behaviour::Hang { effect: true }]),
+        scene(Kind::Ticket, vec![Behaviour::Hang { effect: false }]),
+        // Nobody can know.
+        scene(Kind::Receipt, vec![lost()]),
+        scene(Kind::Receipt, vec![Behaviour::Garbage { effect: true }]),
+        // Refused: data, card, credential, right.
+        scene(Kind::Ticket, vec![no_customer()]),
+        scene(
+            Kind::Receipt,
+            vec![Behaviour::error(422, "invalid_address", "The e-mail address is not valid")],
+        ),
+        scene(Kind::Charge, vec![Behaviour::error(402, "card_declined", "The card was declined")]),
+        scene(Kind::Contact, vec![Behaviour::error(401, "token_expired", "The access token has expired")]),
+        scene(Kind::Contact, vec![Behaviour::error(401, "token_expired", "The access token has expired")]),
+        scene(
+            Kind::Contact,
+            vec![Behaviour::error(403, "no_permission", "This account may not change contacts")],
+        ),
+        // Answers that a page could trip over.
+        scene(Kind::Ticket, vec![Behaviour::HostileText]),
+        scene(Kind::Charge, vec![Behaviour::CutBody { effect: true }]),
+        scene(Kind::Contact, vec![Behaviour::SlowBody]),
+    ]
+}
+
+/// Where the destination takes requests.
+const PATHS: [&str; 5] =
+    ["/lookup/tickets", "/keyed/charges", "/plain/receipts", "/plain/confirmations", "/keyed/contacts"];
+
+/// The weather after the storm. With `calm`, nothing ends as a dead letter.
+pub(super) fn weather(calm: bool) -> [(&'static str, Mix); 5] {
+    let dead = u32::from(!calm);
+    let slow = |millis| Behaviour::OkAfter(Duration::from_millis(millis));
+    let busy = |seconds| Behaviour::retry_after(429, seconds);
+    PATHS.map(|path| {
+        let mix = match path {
+            "/lookup/tickets" => Mix::new([
+                (60, Behaviour::Ok),
+                (8, slow(1_200)),
+                (4, busy(4)),
+                (dead, Behaviour::Hang { effect: true }),
+                (dead, Behaviour::error(422, "unknown_customer", "There is no such customer")),
+            ]),
+            "/keyed/charges" => Mix::new([
+                (50, Behaviour::Ok),
+                (10, slow(2_500)),
+                (4, Behaviour::retry_after(503, 8)),
+                (3, Behaviour::StatusAfterEffect(500)),
+                (3, busy(6)),
+                (dead, Behaviour::error(402, "card_declined", "The card was declined")),
+            ]),
+            "/plain/receipts" => Mix::new([
+                (60, Behaviour::Ok),
+                (8, slow(900)),
+                (4, busy(5)),
+                (dead, Behaviour::CloseAfterRead { effect: true }),
+                (dead, Behaviour::error(422, "invalid_address", "The e-mail address is not valid")),
+            ]),
+            "/keyed/contacts" => Mix::new([
+                (60, Behaviour::Ok),
+                (6, Behaviour::SlowBody),
+                (5, busy(3)),
+                (dead, Behaviour::error(403, "no_permission", "This account may not change contacts")),
+            ]),
+            _ => Mix::new([(40, Behaviour::Ok), (4, slow(700)), (1, busy(3))]),
+        };
+        (path, mix)
+    })
+}

@@ -1,0 +1,110 @@
+//! From nothing to a configuration that runs, and what is said on the way when it is wrong.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::House;
+
+#[test]
+fn a_fresh_folder_becomes_a_product() {
+    let house = House::empty();
+    let out = house.done(&["init", "shop"]);
+    assert!(out.contains("shop/dlo.toml") && out.contains("shop/dlo.key"), "{out}");
+    let key = house.path("shop/dlo.key");
+    assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_to_string(&key).unwrap().trim().len(), 44, "32 bytes in base64");
+
+    let out = house.done(&["--config", "shop/dlo.toml", "check"]);
+    assert!(out.contains("no mistakes"), "{out}");
+
+    // What is documented can be used as it stands.
+    let text = fs::read_to_string(house.path("shop/dlo.toml")).unwrap();
+    let documented: String = text
+        .lines()
+        .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line))
+        .fold(String::new(), |text, line| text + line + "\n");
+    house.write("shop/all.toml", &documented);
+    let mut check = house.command(&["--config", "shop/all.toml", "check"]);
+    check.env("CRM_TOKEN", "secret");
+    let answer = super::answer(check, "");
+    assert_eq!(answer.code, Some(0), "{answer:?}");
+    for said in ["create-ticket", "create ticket -> crm", "at most one effect", "Nothing accepted is lost"] {
+        assert!(answer.out.contains(said), "{said}: {}", answer.out);
+    }
+    assert!(answer.out.lines().all(|line| line.chars().count() <= 100), "{}", answer.out);
+
+    let first = house.dlo(&["--config", "shop/dlo.toml", "user", "list"]);
+    assert_eq!(first.code, Some(1));
+    assert!(first.err.contains("dlo migrate"), "{}", first.err);
+    assert_eq!(house.done(&["--config", "shop/dlo.toml", "migrate"]), "SQLite: from empty to version 1.\n");
+    assert_eq!(house.done(&["--config", "shop/dlo.toml", "migrate"]), "SQLite: at version 1 already.\n");
+    house.done(&["--config", "shop/dlo.toml", "user", "list"]);
+}
+
+#[test]
+fn init_overwrites_nothing() {
+    for there in ["dlo.toml", "dlo.key"] {
+        let house = House::empty();
+        house.write(there, "mine");
+        let answer = house.dlo(&["init"]);
+        assert_eq!(answer.code, Some(1));
+        assert!(answer.err.contains(there) && answer.err.lines().count() == 1, "{}", answer.err);
+        assert_eq!(fs::read_to_string(house.path(there)).unwrap(), "mine");
+        assert_eq!(fs::read_dir(house.folder.path()).unwrap().count(), 1, "nothing else was written");
+    }
+}
+
+#[test]
+fn check_names_every_mistake_with_its_line() {
+    let house = House::empty();
+    house.write("dlo.toml", "[server]\nlisten = \"nowhere\"\n[engine]\nlease = \"soon\"\nconcurency = 3\n");
+    let answer = house.dlo(&["check"]);
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.out.is_empty());
+    for mistake in ["dlo.toml:2: server.listen", "dlo.toml:4: engine.lease", "dlo.toml:5: engine.concurency"]
+    {
+        assert!(answer.err.contains(mistake), "{mistake}: {}", answer.err);
+    }
+    assert_eq!(answer.err.lines().count(), 3, "{}", answer.err);
+    // The other commands say the same.
+    assert_eq!(house.dlo(&["serve"]).err, answer.err);
+}
+
+#[test]
+fn wrong_usage_is_told_from_failure() {
+    let house = House::empty();
+    for wrong in [&["frobnicate"][..], &["user", "add", "vera", "--role", "king"], &["show"], &[]] {
+        assert_eq!(house.dlo(wrong).code, Some(2), "{wrong:?}");
+    }
+    let answer = house.dlo(&["check"]);
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.err.contains("dlo init"), "{}", answer.err);
+    let mut loud = house.command(&["check"]);
+    loud.env("DLO_LOG_FORMAT", "yaml");
+    let answer = super::answer(loud, "");
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.err.contains("DLO_LOG_FORMAT"), "{}", answer.err);
+}
+
+#[test]
+fn every_command_has_help() {
+    let house = House::empty();
+    let help = house.done(&["--help"]);
+    for command in [
+        "demo",
+        "init",
+        "check",
+        "migrate",
+        "serve",
+        "user",
+        "token",
+        "submit",
+        "show",
+        "dead-letters",
+        "replay",
+        "resolve",
+    ] {
+        assert!(help.contains(&format!("\n  {command}")), "{command}: {help}");
+        assert!(house.done(&[command, "--help"]).contains("Usage: dlo"));
+    }
+}
