@@ -149,7 +149,10 @@ async fn send_again(
     let reason = reason(request.reason)?;
     let actor = request.actor.to_string();
     let now = gate.ambient().now();
-    let subject = format!("{} {operation}", plan.cause);
+    let subject = match plan.mode {
+        Some(mode) => format!("{} {mode} {operation}", plan.cause),
+        None => format!("{} {operation}", plan.cause),
+    };
     let mut tx = gate.db().begin().await?;
     if let Some(earlier) = take(&mut tx, &actor, request.action_id, &subject, now).await? {
         return Ok(serde_json::from_str(&earlier)?);

@@ -27,7 +27,9 @@ pub struct Preview {
 impl Preview {
     /// As it is for an actor who wants to do what `right` allows.
     pub async fn load(gate: &Gate, operation: Uuid, actor: &Actor, right: Right) -> Result<Self, ActionError> {
-        let mut tx = gate.db().read().await?;
+        // The facts are read as an action reads them, with the operation locked, and nothing is
+        // committed.
+        let mut tx = gate.db().begin().await?;
         let asked = asked(gate, operation, actor, Cause::Replay, String::new());
         let examined = examine(gate, &mut tx, &asked, actor, right).await?;
         let thread = Thread::load(&mut tx, operation).await?.ok_or(ActionError::NotFound)?;

@@ -39,7 +39,8 @@ pub async fn resolve(
     let actor = request.actor.to_string();
     let now = gate.ambient().now();
     let mut tx = gate.db().begin().await?;
-    if take(&mut tx, &actor, request.action_id, &format!("resolve {letter}"), now).await?.is_some() {
+    let subject = format!("resolve {} {letter}", how.resolution);
+    if take(&mut tx, &actor, request.action_id, &subject, now).await?.is_some() {
         return Ok(());
     }
     let row = dead_letters::by_id(&mut tx, letter).await?.ok_or(ActionError::NotFound)?;
@@ -48,7 +49,9 @@ pub async fn resolve(
     let closing =
         Closing { id: letter, resolution: how.resolution, reason: &reason, reference, by: &actor, at: now };
     if !dead_letters::resolve(&mut tx, &closing).await? {
-        return Err(ActionError::NotOpen(row.status));
+        // It was read before the operation was locked; somebody may have acted in between.
+        let now = dead_letters::by_id(&mut tx, letter).await?;
+        return Err(ActionError::NotOpen(now.map_or(row.status, |row| row.status)));
     }
     if how.resolution == Resolution::CompletedAtDestination {
         gate.record_done(&mut tx, &examined.facts, reference).await?;

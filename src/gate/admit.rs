@@ -105,7 +105,7 @@ fn hold(gate: &Gate, row: WorkRow, now: Timestamp, began: Instant) -> Held {
     Held {
         attempt: gate.ambient.id(),
         fence: row.fence + 1,
-        since: if row.tries == 0 { now } else { row.since },
+        since: if row.begun() { row.since } else { now },
         started_at: now,
         first_sent_at: row.first_sent_at.unwrap_or(now),
         request: StoredRequest { method: String::new(), url: String::new(), headers: Vec::new(), body: None },

@@ -2,7 +2,7 @@
 //! action, in the transaction that writes the row of work.
 
 use super::checks::{self, Ask, Examination};
-use super::{Gate, GateError, admit, ledger};
+use super::{Gate, GateError, admit, ledger, settle};
 use crate::domain::attempt::{Cause, Outcome, StoredRequest, Waiver};
 use crate::domain::key::DestinationKey;
 use crate::domain::operation::{OperationEvent, StepState};
@@ -91,7 +91,7 @@ impl Gate {
             state: StepState::Completed,
             attempts: facts.attempts,
             last_outcome: facts.last_outcome.unwrap_or(Outcome::NotSent),
-            saved: None,
+            saved: reference.and_then(|reference| settle::saved_as_reference(self, facts, reference)),
             reference: reference.map(str::to_owned),
             completed_at: Some(now),
         };

@@ -153,6 +153,13 @@ from_row!(WorkRow {
     queued_at,
 });
 
+impl WorkRow {
+    /// Whether the round has had a try, be it one that was put off.
+    pub fn begun(&self) -> bool {
+        self.tries + self.waits > 0
+    }
+}
+
 /// What the gate reads. `w` is a row of work, or stands for one that a person asks for.
 const FACTS: &str = "o.key, o.kind, o.state, o.digest, o.correlation_id, o.source, o.received_at, \
     p.body AS payload, (SELECT count(*) FROM steps n WHERE n.operation_id = o.id) AS steps, s.name AS step, \
@@ -196,21 +203,21 @@ pub async fn expired(tx: &mut Tx, now: Timestamp, limit: usize) -> Result<Vec<Wo
 
 /// One operation's row of work, locked.
 pub async fn one(tx: &mut Tx, operation: Uuid) -> Result<Option<WorkRow>, StoreError> {
-    let lock = if tx.is_postgres() { " FOR UPDATE OF w" } else { "" };
-    let sql = select_work(&format!("w.operation_id = $1{lock}"));
+    lock(tx, "SELECT 1 FROM work WHERE operation_id = $1 FOR UPDATE", operation).await?;
+    let sql = select_work("w.operation_id = $1");
     Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(operation).fetch_optional(c).await)?)
 }
 
 /// The same facts for an operation without a row of work, as though `asked` stood in the table: the
 /// first step that is not completed, or the last one. The operation stays locked.
 pub async fn as_if(tx: &mut Tx, asked: &NewWork) -> Result<Option<WorkRow>, StoreError> {
-    let lock = if tx.is_postgres() { " FOR UPDATE OF o" } else { "" };
+    lock(tx, "SELECT 1 FROM operations WHERE id = $1 FOR UPDATE", asked.operation_id).await?;
     let sql = format!(
         "SELECT o.id AS operation_id, s.position, $2 AS cause, $3 AS requested_by, $4 AS waived, \
          $5 AS since, $6 AS tries, $6 AS doubts, $6 AS waits, $6 AS fence, w.attempt_id, w.leased_until, {FACTS}, \
          w.requested_at AS queued_at FROM operations o JOIN steps s ON s.operation_id = o.id LEFT JOIN work w ON w.operation_id = o.id \
          {JOINS} WHERE o.id = $1 ORDER BY (s.state = 'completed'), \
-         CASE WHEN s.state = 'completed' THEN -s.position ELSE s.position END LIMIT 1{lock}"
+         CASE WHEN s.state = 'completed' THEN -s.position ELSE s.position END LIMIT 1"
     );
     Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql))
         .bind(asked.operation_id)
@@ -221,6 +228,16 @@ pub async fn as_if(tx: &mut Tx, asked: &NewWork) -> Result<Option<WorkRow>, Stor
         .bind(0_i64)
         .fetch_optional(c)
         .await)?)
+}
+
+/// Waits for whoever changes an operation, in a statement of its own: PostgreSQL reads a locked row
+/// anew and joins it to what the others were when the statement began. On SQLite the transaction is
+/// the only writer.
+async fn lock(tx: &mut Tx, sql: &'static str, operation: Uuid) -> Result<(), StoreError> {
+    if let Tx::Postgres(inner) = tx {
+        sqlx::query(sql).bind(operation).execute(&mut **inner).await?;
+    }
+    Ok(())
 }
 
 /// When the next piece of work that nobody holds is due.

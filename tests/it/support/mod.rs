@@ -6,6 +6,8 @@ pub(crate) mod databases;
 pub(crate) mod desk;
 pub(crate) mod routes;
 pub(crate) mod tables;
+pub(crate) mod ledger;
+mod verbs;
 
 /// A setting that `tests/run` provides. Its absence fails the test: skipped tests pass unnoticed.
 fn provided(name: &str) -> String {
