@@ -26,7 +26,12 @@ pub struct Preview {
 
 impl Preview {
     /// As it is for an actor who wants to do what `right` allows.
-    pub async fn load(gate: &Gate, operation: Uuid, actor: &Actor, right: Right) -> Result<Self, ActionError> {
+    pub async fn load(
+        gate: &Gate,
+        operation: Uuid,
+        actor: &Actor,
+        right: Right,
+    ) -> Result<Self, ActionError> {
         // The facts are read as an action reads them, with the operation locked, and nothing is
         // committed.
         let mut tx = gate.db().begin().await?;

@@ -16,9 +16,9 @@ use crate::domain::attempt::{Cause, StoredRequest};
 use crate::domain::classify::{Event, Symptom};
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::VerdictKind;
-use crate::store::work::WorkRow;
-use crate::store::operations::{self, StepRow};
 use crate::store::Tx;
+use crate::store::operations::{self, StepRow};
+use crate::store::work::WorkRow;
 
 /// The gate's answer to a worker.
 #[derive(Debug)]

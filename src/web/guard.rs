@@ -107,11 +107,7 @@ impl Signed {
 }
 
 /// Makes a session a person's, under a new id; its form token, and when.
-pub async fn sign_in(
-    web: &Web,
-    session: &Session,
-    user: &UserRow,
-) -> Result<(String, Timestamp), Failure> {
+pub async fn sign_in(web: &Web, session: &Session, user: &UserRow) -> Result<(String, Timestamp), Failure> {
     let now = web.engine.ambient().now();
     let csrf = URL_SAFE_NO_PAD.encode(web.engine.ambient().secret());
     session.clear().await;

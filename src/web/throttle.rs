@@ -52,9 +52,8 @@ impl Throttle {
         if known.len() >= MOST {
             known.retain(|_, tries| now.since(tries.last) < REMEMBERED);
         }
-        let tries = keys.map(|(key, _)| {
-            known.get(&key).copied().filter(|tries| now.since(tries.last) < REMEMBERED)
-        });
+        let tries =
+            keys.map(|(key, _)| known.get(&key).copied().filter(|tries| now.since(tries.last) < REMEMBERED));
         let waits = tries.iter().zip(&keys).filter_map(|(tries, (_, free))| Some((*tries)?.wait(*free, now)));
         let wait = waits.max().unwrap_or_default();
         if !wait.is_zero() {

@@ -2,7 +2,6 @@
 //!
 //! `tests/run` installs and starts what they need; without it they fail rather than pass unasked.
 
-
 mod accounts;
 mod api;
 mod browser;

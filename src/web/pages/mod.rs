@@ -3,6 +3,7 @@
 pub mod access;
 pub mod account;
 pub mod audit;
+mod case;
 pub mod dead_letter;
 pub mod dead_letters;
 pub mod error;

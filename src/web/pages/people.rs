@@ -16,8 +16,8 @@ use crate::store::audit::last_sign_ins;
 use crate::web::Web;
 use crate::web::failure::{Failure, sentence};
 use crate::web::guard::{Posted, Signed};
-use crate::web::page::{Layout, Section, render, render_as};
 use crate::web::listing::Choice;
+use crate::web::page::{Layout, Section, render, render_as};
 use crate::web::view::{Field, When};
 
 /// `/people`
@@ -208,11 +208,7 @@ async fn disable(
     answer(&web, who, outcome, format!("{name} can no longer sign in, and is signed out.")).await
 }
 
-async fn enable(
-    State(web): State<Web>,
-    Path(id): Path<String>,
-    posted: Posted,
-) -> Result<Response, Failure> {
+async fn enable(State(web): State<Web>, Path(id): Path<String>, posted: Posted) -> Result<Response, Failure> {
     let who = &posted.who;
     who.require(Right::ManagePeople)?;
     let name = person(&web, &id).await?.name;

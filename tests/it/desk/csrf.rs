@@ -37,7 +37,7 @@ async fn no_post_is_taken_from_elsewhere(db: TestDatabase) {
     let mut other = desk.nobody();
     other.sign_in("admin", PASSWORD).await;
     let others = other.csrf().await;
-    let before = business(&desk.app.database.url).await;
+    let before = business(&desk.app).await;
 
     let evil = [("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")];
     let ways: [(&str, &str, &[(&str, &str)]); 9] = [
@@ -49,7 +49,11 @@ async fn no_post_is_taken_from_elsewhere(db: TestDatabase) {
         ("another origin", &csrf, &[("origin", "https://evil.example")]),
         ("another port", &csrf, &[("origin", "http://desk.example:81"), ("host", "desk.example")]),
         ("a hidden origin", &csrf, &[("origin", "null")]),
-        ("our origin, but another site", &csrf, &[("sec-fetch-site", "cross-site"), ("origin", "http://127.0.0.1:8080")]),
+        (
+            "our origin, but another site",
+            &csrf,
+            &[("sec-fetch-site", "cross-site"), ("origin", "http://127.0.0.1:8080")],
+        ),
     ];
     let posts = routes().into_iter().filter(|(method, path)| *method == "post" && !path.starts_with("/api/"));
     let mut count = 0;
@@ -62,7 +66,8 @@ async fn no_post_is_taken_from_elsewhere(db: TestDatabase) {
             }
             let mut fields = filled(token);
             fields.push(("typed", operation.to_string()[28..].to_owned()));
-            let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let fields: Vec<(&str, &str)> =
+                fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
             let reply = boss.post_with(&path, &fields, headers).await;
             assert_eq!(reply.status.as_u16(), 403, "{path}, {way}: {}", reply.text);
             assert!(reply.words().contains("Nothing was changed"), "{path}, {way}");
@@ -74,7 +79,7 @@ async fn no_post_is_taken_from_elsewhere(db: TestDatabase) {
         assert_eq!(reply.status.as_u16(), 403, "{path}");
     }
     assert!(count > 50, "{count}");
-    assert_eq!(business(&desk.app.database.url).await, before);
+    assert_eq!(business(&desk.app).await, before);
     assert!(boss.is_in().await, "not even signed out");
 }
 

@@ -15,7 +15,8 @@ async fn every_answer_has_the_headers_that_protect_it() {
     let mut asked: Vec<(Method, String)> = routes()
         .into_iter()
         .map(|(method, path)| {
-            let path = path.replace("{id}", &letter.to_string()).replace("{token}", "x").replace("{name}", "x");
+            let path =
+                path.replace("{id}", &letter.to_string()).replace("{token}", "x").replace("{name}", "x");
             (method.to_uppercase().parse().unwrap(), path)
         })
         .collect();
@@ -67,7 +68,12 @@ async fn every_answer_has_the_headers_that_protect_it() {
             }
             let error = reply.status.is_client_error() || reply.status.is_server_error();
             if path.starts_with("/api/") && error {
-                assert_eq!(reply.header("content-type"), "application/problem+json", "{about}: {}", reply.text);
+                assert_eq!(
+                    reply.header("content-type"),
+                    "application/problem+json",
+                    "{about}: {}",
+                    reply.text
+                );
                 assert_eq!(reply.json()["status"], reply.status.as_u16(), "{about}");
                 assert_eq!(reply.json()["request_id"], reply.header("x-request-id"), "{about}");
             } else if error && !path.starts_with("/static/") {

@@ -5,6 +5,7 @@ pub(crate) mod browser;
 pub(crate) mod databases;
 pub(crate) mod desk;
 pub(crate) mod routes;
+pub(crate) mod served;
 pub(crate) mod tables;
 pub(crate) mod ledger;
 mod verbs;
