@@ -2,6 +2,8 @@
 //!
 //! `tests/run` installs and starts what they need; without it they fail rather than pass unasked.
 
+mod support;
+
 mod accounts;
 mod api;
 mod browser;
