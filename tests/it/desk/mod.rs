@@ -2,6 +2,7 @@
 
 mod csrf;
 mod doors;
+mod forms;
 mod headers;
 mod people;
 mod rights;

@@ -204,11 +204,12 @@ impl Person<'_> {
     }
 
     async fn ask(&mut self, method: Method, path: &str, headers: &[(&str, &str)], body: String) -> Reply {
+        let post = method == Method::POST;
         let mut request = Request::builder().method(method).uri(path);
         if let Some(cookie) = &self.cookie {
             request = request.header(header::COOKIE, cookie);
         }
-        if !body.is_empty() {
+        if post {
             request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
         }
         for (name, value) in headers {
