@@ -23,7 +23,8 @@ fn pages(words: &Words) -> Vec<(String, String)> {
         pages.push((name.to_owned(), page.dyn_render().unwrap()));
     };
     add("login", &acts::login(words));
-    add("setup", &acts::setup(words));
+    add("setup", &acts::setup(words, None));
+    add("setup-password", &acts::setup(words, words.some("olga")));
     add("triage", &lists::triage(words));
     add("triage-quiet", &lists::triage_quiet(words));
     add("dead-letters", &lists::dead_letters(words, 14));
@@ -34,8 +35,8 @@ fn pages(words: &Words) -> Vec<(String, String)> {
     add("operation", &evidence::operation(words));
     add("replay", &acts::replay(words, false));
     add("replay-blocked", &acts::replay(words, true));
-    add("resolve", &acts::resolve(words));
-    add("override", &acts::override_form(words));
+    add("resolve", &acts::resolve_form(words));
+    add("override", &acts::override_page(words));
     for verdict in acts::verdicts(words) {
         add(&format!("verdict-{}", verdict.verdict.kind), &verdict);
     }

@@ -5,8 +5,10 @@
 mod support;
 
 mod accounts;
+mod api;
 mod browser;
 mod databases;
+mod desk;
 mod engine;
 mod layers;
 mod process;

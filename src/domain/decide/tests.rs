@@ -112,7 +112,7 @@ fn a_window_that_closes_before_the_next_try_is_a_dead_letter() {
 
 #[test]
 fn the_last_try_leaves_a_worker_time_to_take_it_up() {
-    let before_the_end = |left| {
+    let before_the_end = |left: u64| {
         let now = start().plus(Duration::from_secs(1800 - left));
         let (policy, contract) = (RetryPolicy::default(), contract(Class::Neither));
         decide(&lost(Symptom::Connect), &contract, start(), false, first(0), &policy, now, |most| most)

@@ -184,6 +184,11 @@ pub(super) fn operation(w: &Words) -> OperationPage {
         facts: facts(w),
         steps: steps(w),
         timeline: timeline(w),
+        payload: Payload {
+            text: Some(Long::block(w.t("{\n  \"order_id\": 10443\n}"))),
+            note: None,
+            unmask: None,
+        },
         episodes: vec![Episode {
             href: ID.into(),
             status: DeadLetterStatus::Open,

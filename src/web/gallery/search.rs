@@ -7,7 +7,7 @@ use crate::web::listing::Pager;
 use crate::web::page::{Flash, FlashKind, Section};
 use crate::web::pages::audit::{AuditPage, AuditRow};
 use crate::web::pages::operations::{OperationRow, OperationsPage};
-use crate::web::pages::people::{PeoplePage, PersonRow};
+use crate::web::pages::people::{OneTimeLink, PeoplePage, PersonRow, roles};
 use crate::web::view::{Field, Reference};
 
 pub(super) fn operations(w: &Words, found: bool) -> OperationsPage {
@@ -134,6 +134,9 @@ pub(super) fn audit(w: &Words) -> AuditPage {
 
 pub(super) fn people(w: &Words) -> PeoplePage {
     let row = |name: &str, role, active, seen, own| PersonRow {
+        path: "/people/01987c3e".into(),
+        field: format!("role-{name}"),
+        roles: roles(role),
         name: w.t(name),
         role,
         active,
@@ -153,5 +156,9 @@ pub(super) fn people(w: &Words) -> PeoplePage {
             row("carla", Role::Approver, true, None, false),
             row("old-intern", Role::Viewer, false, Some(ago(86_400 * 33)), false),
         ],
+        link: Some(OneTimeLink { name: w.t("dora"), url: w.t("https://desk.example.com/setup/q3v0") }),
+        problem: w.some("Anna.k is the last admin who can sign in; make somebody else an admin first."),
+        name: Field::wrong(w.t("dora:x"), w.t("A name has no colons.")),
+        roles: roles(Role::Operator),
     }
 }
