@@ -1,34 +1,23 @@
 //! People and tokens: passwords, one-time links, API tokens. Secrets leave this module once, when
 //! they are made; only their hashes are stored.
 
-use std::sync::{Arc, LazyLock};
+mod links;
+mod passwords;
+mod tokens;
 
-use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _, phc::PasswordHash};
-use argon2::{Algorithm, Argon2, Params, Version};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
-use std::time::Duration;
-use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use crate::domain::actor::{Actor, Role, Scope};
+pub use links::{LINK_LASTS, LinkFor, first_link, link_details, link_for, make_link, use_link};
+pub use passwords::{MAX_PASSWORD, MIN_PASSWORD, password_fits};
+pub use tokens::{create_token, revoke_token, token_holder};
+
+use crate::domain::actor::{Actor, Role};
 use crate::domain::ambient::Ambient;
-use crate::store::accounts::{self, TokenRow, UserRow};
+use crate::store::accounts::{self, UserRow};
 use crate::store::audit::{self, AuditRow};
 use crate::store::{Db, StoreError, Tx, sessions};
-
-/// The shortest password, in characters.
-pub const MIN_PASSWORD: usize = 8;
-/// The longest that is hashed: a bound on work, far above what people type.
-pub const MAX_PASSWORD: usize = 1_024;
-/// How long a one-time link works.
-pub const LINK_LASTS: Duration = Duration::from_mins(30);
-/// Begins every API token, so that a leaked one is recognised.
-const TOKEN_PREFIX: &str = "dlo_";
-
-/// Hashes at once: each takes 19 MiB and a core for some 20 ms.
-static HASHING: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(2)));
+use passwords::{hash_password, verify};
 
 /// Why something about an account was refused.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +31,9 @@ pub enum AccountError {
     /// There is no such person or token.
     #[error("there is no {0}")]
     Unknown(String),
+    /// Nobody could manage people any more.
+    #[error("{0} is the last admin who can sign in; make somebody else an admin first")]
+    LastAdmin(String),
     /// The link was used, lapsed or never existed.
     #[error("this link is no longer valid; ask for a new one")]
     Link,
@@ -71,6 +63,43 @@ pub async fn sign_in(db: &Db, name: &str, password: String) -> Result<Option<Use
     let hash = user.as_ref().and_then(|user| user.password_hash.clone());
     let matches = verify(password, hash).await?;
     Ok(user.filter(|user| matches && user.disabled_at.is_none()))
+}
+
+/// Checks a sign-in at a door, and puts on record that it was tried. A name that nobody has is not
+/// written down: it may be a password, typed into the wrong field.
+pub async fn sign_in_from(
+    db: &Db,
+    ambient: &Ambient,
+    name: &str,
+    password: String,
+    origin: &str,
+) -> Result<Option<UserRow>, AccountError> {
+    let user = sign_in(db, name, password).await?;
+    let mut tx = db.begin().await?;
+    let known = match &user {
+        Some(user) => Some(user.clone()),
+        None => accounts::user_by_name(&mut tx, &name.replace('\0', "")).await?,
+    };
+    let row = AuditRow {
+        id: ambient.id(),
+        at: ambient.now(),
+        actor: known.as_ref().map_or_else(|| "unknown".to_owned(), |known| known.name.clone()),
+        action: if user.is_some() { "sign_in" } else { "sign_in_failed" }.to_owned(),
+        operation_id: None,
+        dead_letter_id: None,
+        reason: None,
+        result: if user.is_some() { "done" } else { "refused" }.to_owned(),
+        detail: match (&user, &known) {
+            (Some(_), _) => String::new(),
+            (None, Some(known)) if known.disabled_at.is_some() => "the account is disabled".to_owned(),
+            (None, Some(_)) => "the password was not right".to_owned(),
+            (None, None) => "nobody has this name".to_owned(),
+        },
+        origin: origin.to_owned(),
+    };
+    audit::insert(&mut tx, &row).await?;
+    tx.commit().await?;
+    Ok(user)
 }
 
 /// Adds a person. Without a password they need a link to set one.
@@ -115,6 +144,9 @@ pub async fn set_role(
 ) -> Result<(), AccountError> {
     let mut tx = db.begin().await?;
     let user = known(&mut tx, name).await?;
+    if role != Role::Admin {
+        keep_an_admin(&mut tx, &user).await?;
+    }
     accounts::set_role(&mut tx, user.id, role).await?;
     sessions::delete_of_user(&mut tx, user.id).await?;
     note(&mut tx, ambient, by, "user_role", &format!("{name}: {} to {role}", user.role)).await?;
@@ -125,10 +157,31 @@ pub async fn set_role(
 pub async fn disable(db: &Db, ambient: &Ambient, name: &str, by: &By<'_>) -> Result<(), AccountError> {
     let mut tx = db.begin().await?;
     let user = known(&mut tx, name).await?;
+    keep_an_admin(&mut tx, &user).await?;
     accounts::disable(&mut tx, user.id, ambient.now()).await?;
     sessions::delete_of_user(&mut tx, user.id).await?;
     note(&mut tx, ambient, by, "user_disable", name).await?;
     Ok(tx.commit().await?)
+}
+
+/// Lets a person in again who was shut out, with the role and the password that they had.
+pub async fn enable(db: &Db, ambient: &Ambient, name: &str, by: &By<'_>) -> Result<(), AccountError> {
+    let mut tx = db.begin().await?;
+    let user = known(&mut tx, name).await?;
+    accounts::enable(&mut tx, user.id).await?;
+    note(&mut tx, ambient, by, "user_enable", name).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Refuses what would leave nobody who can manage people. The admins' rows stay locked, so that two
+/// of them cannot shut each other out at the same time.
+async fn keep_an_admin(tx: &mut Tx, user: &UserRow) -> Result<(), AccountError> {
+    let admins = accounts::lock_admins(tx).await?;
+    let is_one = user.role == Role::Admin && user.disabled_at.is_none();
+    if is_one && admins.iter().all(|id| *id == user.id) {
+        return Err(AccountError::LastAdmin(user.name.clone()));
+    }
+    Ok(())
 }
 
 /// Changes a person's own password, given the present one; their other sessions end.
@@ -150,171 +203,6 @@ pub async fn change_password(
     sessions::delete_of_user(&mut tx, user.id).await?;
     note(&mut tx, ambient, by, "password_change", name).await?;
     Ok(tx.commit().await?)
-}
-
-/// Makes a one-time link's secret: for a person's password, or for the first account.
-pub async fn make_link(
-    db: &Db,
-    ambient: &Ambient,
-    user: Option<&str>,
-    by: &By<'_>,
-) -> Result<String, AccountError> {
-    let now = ambient.now();
-    let secret = URL_SAFE_NO_PAD.encode(ambient.secret());
-    let mut tx = db.begin().await?;
-    let user_id = match user {
-        Some(name) => Some(known(&mut tx, name).await?.id),
-        None => None,
-    };
-    accounts::insert_link(&mut tx, &hash_secret(&secret), user_id, now, now.plus(LINK_LASTS)).await?;
-    note(&mut tx, ambient, by, "link", user.unwrap_or("first account")).await?;
-    tx.commit().await?;
-    Ok(secret)
-}
-
-/// A secret for the first account; absent when there are people already.
-pub async fn first_link(db: &Db, ambient: &Ambient, by: &By<'_>) -> Result<Option<String>, AccountError> {
-    let mut tx = db.read().await?;
-    let people = accounts::users(&mut tx).await?;
-    drop(tx);
-    if people.is_empty() { make_link(db, ambient, None, by).await.map(Some) } else { Ok(None) }
-}
-
-/// What a link is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LinkFor {
-    /// The first account, an admin.
-    FirstAdmin,
-    /// This person's password.
-    Password(String),
-}
-
-/// What a link is for, while it can be used.
-pub async fn link_for(db: &Db, ambient: &Ambient, secret: &str) -> Result<LinkFor, AccountError> {
-    let mut tx = db.read().await?;
-    link(&mut tx, ambient, secret).await
-}
-
-/// Uses a link: makes the first account under `name`, or sets the person's password. Returns the
-/// account's name.
-pub async fn use_link(
-    db: &Db,
-    ambient: &Ambient,
-    secret: &str,
-    name: &str,
-    password: String,
-    origin: &str,
-) -> Result<String, AccountError> {
-    link_for(db, ambient, secret).await?;
-    let hash = hash_password(password).await?;
-    let now = ambient.now();
-    let mut tx = db.begin().await?;
-    let purpose = link(&mut tx, ambient, secret).await?;
-    if !accounts::use_link(&mut tx, &hash_secret(secret), now).await? {
-        return Err(AccountError::Link);
-    }
-    let (name, action) = match purpose {
-        LinkFor::FirstAdmin => {
-            let name = checked_name(name)?;
-            let role = Role::Admin;
-            let user = UserRow {
-                id: ambient.id(),
-                name: name.clone(),
-                role,
-                password_hash: Some(hash),
-                created_at: now,
-                disabled_at: None,
-            };
-            if !accounts::insert_user(&mut tx, &user).await? {
-                return Err(AccountError::Name(format!("the name {name:?} is taken")));
-            }
-            (name, "user_add")
-        }
-        LinkFor::Password(name) => {
-            let user = known(&mut tx, &name).await?;
-            accounts::set_password(&mut tx, user.id, &hash).await?;
-            sessions::delete_of_user(&mut tx, user.id).await?;
-            (name, "password_set")
-        }
-    };
-    let actor = Actor::Person { name: name.clone(), role: Role::Viewer };
-    note(&mut tx, ambient, &By { actor: &actor, origin }, action, "by a one-time link").await?;
-    tx.commit().await?;
-    Ok(name)
-}
-
-async fn link(tx: &mut Tx, ambient: &Ambient, secret: &str) -> Result<LinkFor, AccountError> {
-    let row = accounts::link(tx, &hash_secret(secret), ambient.now()).await?.ok_or(AccountError::Link)?;
-    match row.user_id {
-        Some(id) => {
-            let user = accounts::user_by_id(tx, id).await?.ok_or(AccountError::Link)?;
-            Ok(LinkFor::Password(user.name))
-        }
-        // Somebody else was first.
-        None if !accounts::users(tx).await?.is_empty() => Err(AccountError::Link),
-        None => Ok(LinkFor::FirstAdmin),
-    }
-}
-
-/// Makes an API token; its secret is shown this once.
-pub async fn create_token(
-    db: &Db,
-    ambient: &Ambient,
-    name: &str,
-    scope: Scope,
-    lasts: Option<Duration>,
-    by: &By<'_>,
-) -> Result<String, AccountError> {
-    let name = checked_name(name)?;
-    let secret = format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(ambient.secret()));
-    let now = ambient.now();
-    let row = TokenRow {
-        id: ambient.id(),
-        name: name.clone(),
-        scope,
-        created_by: by.actor.to_string(),
-        created_at: now,
-        expires_at: lasts.map(|lasts| now.plus(lasts)),
-        revoked_at: None,
-        last_used_at: None,
-    };
-    let mut tx = db.begin().await?;
-    if !accounts::insert_token(&mut tx, &row, &hash_secret(&secret)).await? {
-        return Err(AccountError::Name(format!("a token named {name:?} exists already")));
-    }
-    note(&mut tx, ambient, by, "token_create", &format!("{name} for {scope}")).await?;
-    tx.commit().await?;
-    Ok(secret)
-}
-
-/// Ends a token, at once.
-pub async fn revoke_token(db: &Db, ambient: &Ambient, name: &str, by: &By<'_>) -> Result<(), AccountError> {
-    let mut tx = db.begin().await?;
-    if !accounts::revoke_token(&mut tx, name, ambient.now()).await? {
-        return Err(AccountError::Unknown(format!("working token named {name:?}")));
-    }
-    note(&mut tx, ambient, by, "token_revoke", name).await?;
-    Ok(tx.commit().await?)
-}
-
-/// Whoever holds a token's secret; absent when it does not work.
-pub async fn token_holder(db: &Db, ambient: &Ambient, secret: &str) -> Result<Option<TokenRow>, StoreError> {
-    if !secret.starts_with(TOKEN_PREFIX) {
-        return Ok(None);
-    }
-    let now = ambient.now();
-    let mut tx = db.read().await?;
-    let row = accounts::token_by_hash(&mut tx, &hash_secret(secret)).await?;
-    drop(tx);
-    let works = |row: &TokenRow| row.revoked_at.is_none() && row.expires_at.is_none_or(|end| end > now);
-    let Some(row) = row.filter(works) else { return Ok(None) };
-    // To the minute: a busy token must not write a row with every call.
-    if row.last_used_at.is_none_or(|last| now.since(last) > Duration::from_mins(1)) {
-        let mut tx = db.begin().await?;
-        accounts::touch_token(&mut tx, row.id, now).await?;
-        tx.commit().await?;
-    }
-    Ok(Some(row))
 }
 
 /// Adds an entry about accounts to the audit.
@@ -356,60 +244,6 @@ fn checked_name(name: &str) -> Result<String, AccountError> {
         ));
     }
     Ok(name.to_owned())
-}
-
-fn argon2() -> Result<Argon2<'static>, AccountError> {
-    // OWASP's first recommendation for Argon2id: 19 MiB, two passes, one lane.
-    let params = Params::new(19_456, 2, 1, None).map_err(|error| AccountError::Hash(error.to_string()))?;
-    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
-}
-
-/// Hashes a password, off the runtime's threads.
-async fn hash_password(password: String) -> Result<String, AccountError> {
-    let length = password.chars().count();
-    if length < MIN_PASSWORD {
-        return Err(AccountError::Password(format!("the password needs at least {MIN_PASSWORD} characters")));
-    }
-    if length > MAX_PASSWORD {
-        return Err(AccountError::Password(format!("the password has more than {MAX_PASSWORD} characters")));
-    }
-    off_runtime(move || {
-        argon2()?
-            .hash_password(password.as_bytes())
-            .map(|hash| hash.to_string())
-            .map_err(|error| AccountError::Hash(error.to_string()))
-    })
-    .await
-}
-
-/// Whether a password fits a hash. Without one the same work is done for nothing.
-async fn verify(password: String, hash: Option<String>) -> Result<bool, AccountError> {
-    off_runtime(move || {
-        let known = hash.is_some();
-        let Some(hash) = hash.or_else(|| DUMMY.clone()) else { return Ok(false) };
-        let parsed = PasswordHash::new(&hash).map_err(|error| AccountError::Hash(error.to_string()))?;
-        let password: String = password.chars().take(MAX_PASSWORD).collect();
-        Ok(argon2()?.verify_password(password.as_bytes(), &parsed).is_ok() && known)
-    })
-    .await
-}
-
-/// A hash that no password is meant to fit.
-static DUMMY: LazyLock<Option<String>> =
-    LazyLock::new(|| Some(argon2().ok()?.hash_password(b"nobody's password").ok()?.to_string()));
-
-async fn off_runtime<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, AccountError> + Send + 'static,
-) -> Result<T, AccountError> {
-    let permit =
-        Arc::clone(&HASHING).acquire_owned().await.map_err(|error| AccountError::Hash(error.to_string()))?;
-    tokio::task::spawn_blocking(move || {
-        let answer = work();
-        drop(permit);
-        answer
-    })
-    .await
-    .map_err(|error| AccountError::Hash(error.to_string()))?
 }
 
 /// SHA-256 of a secret that we made: it has 256 random bits, so nothing slower is needed.

@@ -37,7 +37,8 @@ impl OperationType {
         let found = |(name, pointer): &(String, String)| {
             let mut text = match payload.pointer(pointer)? {
                 Value::Bool(truth) => truth.to_string(),
-                other => text_of(other)?,
+                // PostgreSQL cannot store a NUL, and one value must not fail the commit it shares.
+                other => text_of(other)?.replace('\0', "\u{fffd}"),
             };
             if let Some((end, _)) = text.char_indices().nth(MAX_SEARCH_VALUE) {
                 text.truncate(end);

@@ -12,6 +12,9 @@ use super::time::Timestamp;
 /// Resends that a keyed destination gets on uncertain outcomes in one round.
 pub const RESENDS_IN_DOUBT: u32 = 3;
 
+/// A worker takes up what is due a moment later, and the gate looks at the time again.
+const TAKEN_UP: Duration = Duration::from_secs(5);
+
 text_enum! {
     /// Why an operation was put before a person.
     pub enum ParkReason {
@@ -143,7 +146,7 @@ pub fn decide(
             latest = latest.min(until.minus(Duration::from_micros(1)));
         }
     }
-    Next::Retry { at: earliest.plus(draw(most)).min(latest) }
+    Next::Retry { at: earliest.plus(draw(most)).min(latest.minus(TAKEN_UP)).max(earliest) }
 }
 
 /// A dead letter's certainty and first step.

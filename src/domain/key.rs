@@ -120,6 +120,7 @@ fn canonical(value: &RawValue, depth: usize, hash: &mut Sha256) -> Result<(), se
     };
     match text.as_bytes().first() {
         Some(b'{') => {
+            let below = below()?;
             let members: UniqueMembers<'_> = serde_json::from_str(text)?;
             hash.update(b"{");
             for (index, (name, member)) in members.0.iter().enumerate() {
@@ -128,18 +129,19 @@ fn canonical(value: &RawValue, depth: usize, hash: &mut Sha256) -> Result<(), se
                 }
                 hash.update(serde_json::to_string(name)?);
                 hash.update(b":");
-                canonical(member, below()?, hash)?;
+                canonical(member, below, hash)?;
             }
             hash.update(b"}");
         }
         Some(b'[') => {
+            let below = below()?;
             let items: Vec<&RawValue> = serde_json::from_str(text)?;
             hash.update(b"[");
             for (index, item) in items.iter().enumerate() {
                 if index > 0 {
                     hash.update(b",");
                 }
-                canonical(item, below()?, hash)?;
+                canonical(item, below, hash)?;
             }
             hash.update(b"]");
         }
@@ -223,6 +225,7 @@ mod tests {
     fn depth_is_bounded() {
         let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         assert!(digest(&nested(MAX_DEPTH)).is_ok());
+        assert!(digest(&nested(MAX_DEPTH + 1)).is_err());
         assert!(digest(&nested(100_000)).is_err());
     }
 

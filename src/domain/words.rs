@@ -81,13 +81,30 @@ pub fn dead_letter_sentence(
     next_action: NextAction,
     facts: &Facts<'_>,
 ) -> String {
+    let [what, next] = dead_letter_parts(why, symptom, certainty, next_action, facts);
+    format!("{what} {next}")
+}
+
+/// The same in two parts: what happened and what is known of it, and the safest next step.
+pub fn dead_letter_parts(
+    why: ParkReason,
+    symptom: Symptom,
+    certainty: Certainty,
+    next_action: NextAction,
+    facts: &Facts<'_>,
+) -> [String; 2] {
     let mut text = capitalised(&happened(symptom, facts));
     text.push('.');
     for part in [ended(why, symptom, facts), Some(known(symptom, certainty, facts))].into_iter().flatten() {
         text.push(' ');
         text.push_str(&part);
     }
-    format!("{text} Safest next step: {}.", step_to_take(next_action, why, symptom, facts))
+    [text, format!("Safest next step: {}.", step_to_take(next_action, why, symptom, facts))]
+}
+
+/// What many failures have in common, as a heading: what happened, and nothing on its effect.
+pub fn cause_sentence(symptom: Symptom, facts: &Facts<'_>) -> String {
+    capitalised(&happened(symptom, facts))
 }
 
 /// Why the wait that follows an attempt is as long as it is.
@@ -181,7 +198,8 @@ fn step_to_take(action: NextAction, why: ParkReason, symptom: Symptom, facts: &F
     }
 }
 
-fn capitalised(text: &str) -> String {
+/// With a capital at the beginning.
+pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -241,8 +241,10 @@ async fn commit(
     batch: &[Arc<NewOperation>],
 ) -> Result<Vec<Result<Accepted, SubmitError>>, StoreError> {
     let mut seen = HashSet::new();
-    let first: Vec<&NewOperation> =
+    let mut first: Vec<&NewOperation> =
         batch.iter().map(AsRef::as_ref).filter(|operation| seen.insert(&operation.key)).collect();
+    // Nodes that insert the same keys in different orders would wait for each other.
+    first.sort_unstable_by(|a, b| a.key.as_str().cmp(b.key.as_str()));
     let mut tx = db.begin().await?;
     let inserted: HashSet<Uuid> = operations::insert(&mut tx, &first).await?.into_iter().collect();
     let repeated: Vec<&str> = batch

@@ -3,6 +3,8 @@
 
 use uuid::Uuid;
 
+pub use super::preview::preview;
+pub use super::resolve::{Resolve, resolve};
 use super::thread::Thread;
 use crate::domain::actor::{Actor, Right};
 use crate::domain::attempt::{Cause, Waiver};
@@ -12,7 +14,7 @@ use crate::domain::verdict::{CheckName, Run, Verdict, VerdictKind};
 use crate::gate::examine::Examined;
 use crate::gate::{Gate, GateError};
 use crate::store::audit::{self, AuditRow};
-use crate::store::dead_letters::{self, Closing};
+use crate::store::dead_letters::{self, DeadLetterRow};
 use crate::store::work::{self, NewWork};
 use crate::store::{StoreError, Tx, actions};
 
@@ -40,15 +42,6 @@ text_enum! {
         /// A deliberate second effect under a new key.
         NewEffect = "new_effect",
     }
-}
-
-/// How a dead letter is closed.
-#[derive(Clone, Debug)]
-pub struct Resolve {
-    /// How.
-    pub resolution: Resolution,
-    /// The id over there.
-    pub reference: Option<String>,
 }
 
 /// Why an action was not done. Nothing was changed.
@@ -85,7 +78,7 @@ impl From<StoreError> for ActionError {
 
 /// Has an operation tried again, with its own key, through every check.
 pub async fn replay(gate: &Gate, operation: Uuid, request: &Request<'_>) -> Result<Verdict, ActionError> {
-    send_again(gate, operation, request, Plan { cause: Cause::Replay, mode: None }).await
+    send_again(gate, operation, request, Plan::REPLAY).await
 }
 
 /// Has an operation sent although named checks say no. `accept_duplicate` is the person's word
@@ -97,26 +90,52 @@ pub async fn override_checks(
     accept_duplicate: bool,
     request: &Request<'_>,
 ) -> Result<Verdict, ActionError> {
-    if !accept_duplicate {
-        return Err(ActionError::Invalid(
-            "an override needs your word that a duplicate may come of it (accept_duplicate)".to_owned(),
-        ));
-    }
-    send_again(gate, operation, request, Plan { cause: Cause::Override, mode: Some(mode) }).await
+    accepts(accept_duplicate)?;
+    let plan = Plan { cause: Cause::Override, mode: Some(mode), letter: None };
+    send_again(gate, operation, request, plan).await
 }
 
-/// The checks as a replay would meet them now, and what is known of the effect; for forms.
-pub async fn preview(gate: &Gate, operation: Uuid, actor: &Actor) -> Result<Verdict, ActionError> {
-    let mut tx = gate.db().begin().await?;
-    let asked = asked(gate, operation, actor, Cause::Replay, String::new());
-    let examined = examine(gate, &mut tx, &asked, actor, Right::Replay).await?;
-    let thread = Thread::load(&mut tx, operation).await?.ok_or(ActionError::NotFound)?;
-    Ok(verdict(&examined, &thread))
+fn accepts(duplicate: bool) -> Result<(), ActionError> {
+    if duplicate {
+        return Ok(());
+    }
+    let needed = "an override needs your word that a duplicate may come of it (accept_duplicate)";
+    Err(ActionError::Invalid(needed.to_owned()))
+}
+
+/// The same for the operation of a dead letter. One that a person closed is not sent from a form
+/// that was opened before: the word that closed it stands.
+pub async fn replay_letter(
+    gate: &Gate,
+    letter: &DeadLetterRow,
+    request: &Request<'_>,
+) -> Result<Verdict, ActionError> {
+    let plan = Plan { letter: Some(letter.id), ..Plan::REPLAY };
+    send_again(gate, letter.operation_id, request, plan).await
+}
+
+/// An override for the operation of a dead letter; as above.
+pub async fn override_letter(
+    gate: &Gate,
+    letter: &DeadLetterRow,
+    mode: OverrideMode,
+    accept_duplicate: bool,
+    request: &Request<'_>,
+) -> Result<Verdict, ActionError> {
+    accepts(accept_duplicate)?;
+    let plan = Plan { cause: Cause::Override, mode: Some(mode), letter: Some(letter.id) };
+    send_again(gate, letter.operation_id, request, plan).await
 }
 
 struct Plan {
     cause: Cause,
     mode: Option<OverrideMode>,
+    /// The dead letter that the person had before them.
+    letter: Option<Uuid>,
+}
+
+impl Plan {
+    const REPLAY: Self = Self { cause: Cause::Replay, mode: None, letter: None };
 }
 
 async fn send_again(
@@ -130,11 +149,15 @@ async fn send_again(
     let reason = reason(request.reason)?;
     let actor = request.actor.to_string();
     let now = gate.ambient().now();
-    let subject = format!("{} {operation}", plan.cause);
+    let subject = match plan.mode {
+        Some(mode) => format!("{} {mode} {operation}", plan.cause),
+        None => format!("{} {operation}", plan.cause),
+    };
     let mut tx = gate.db().begin().await?;
     if let Some(earlier) = take(&mut tx, &actor, request.action_id, &subject, now).await? {
         return Ok(serde_json::from_str(&earlier)?);
     }
+    work::lock_operation(&mut tx, operation).await?;
     let mut asked = asked(gate, operation, request.actor, plan.cause, String::new());
     let strict = examine(gate, &mut tx, &asked, request.actor, right).await?;
     let (examined, waived) = match plan.mode {
@@ -150,6 +173,13 @@ async fn send_again(
     if plan.mode == Some(OverrideMode::SameKey) && waived.is_empty() && examined.examination.passed() {
         answer.verdict = VerdictKind::Refused;
         answer.reason = "No check stands in the way, so there is nothing to override: replay it.".to_owned();
+    }
+    if answer.verdict == VerdictKind::Accepted
+        && let Some(letter) = thread.letters.iter().find(|letter| Some(letter.id) == plan.letter)
+        && let Some(how) = letter.resolution
+    {
+        answer.verdict = VerdictKind::Refused;
+        answer.reason = closed(how, letter);
     }
     if answer.verdict == VerdictKind::Accepted {
         let new_effect = plan.mode == Some(OverrideMode::NewEffect);
@@ -188,64 +218,21 @@ async fn send_again(
     Ok(answer)
 }
 
-/// Closes a dead letter at a person's word. `completed_at_destination` also records the effect, so
-/// that nothing will send it again.
-pub async fn resolve(
-    gate: &Gate,
-    letter: Uuid,
-    how: &Resolve,
-    request: &Request<'_>,
-) -> Result<(), ActionError> {
-    permitted(request.actor, Right::Resolve)?;
-    let reason = reason(request.reason)?;
-    let reference = how.reference.as_deref().map(str::trim).filter(|text| !text.is_empty());
-    if let Some(text) = reference
-        && (text.chars().count() > 200 || text.chars().any(char::is_control))
-    {
-        return Err(ActionError::Invalid("a reference is one line of at most 200 characters".to_owned()));
-    }
-    let actor = request.actor.to_string();
-    let now = gate.ambient().now();
-    let mut tx = gate.db().begin().await?;
-    if take(&mut tx, &actor, request.action_id, &format!("resolve {letter}"), now).await?.is_some() {
-        return Ok(());
-    }
-    let row = dead_letters::by_id(&mut tx, letter).await?.ok_or(ActionError::NotFound)?;
-    let asked = asked(gate, row.operation_id, request.actor, Cause::Replay, String::new());
-    let examined = examine(gate, &mut tx, &asked, request.actor, Right::Resolve).await?;
-    let closing =
-        Closing { id: letter, resolution: how.resolution, reason: &reason, reference, by: &actor, at: now };
-    if !dead_letters::resolve(&mut tx, &closing).await? {
-        return Err(ActionError::NotOpen(row.status));
-    }
-    if how.resolution == Resolution::CompletedAtDestination {
-        gate.record_done(&mut tx, &examined.facts, reference).await?;
-        work::announce(&mut tx).await?;
-    }
-    let entry = AuditRow {
-        id: gate.ambient().id(),
-        at: now,
-        actor: actor.clone(),
-        action: "resolve".to_owned(),
-        operation_id: Some(row.operation_id),
-        dead_letter_id: Some(letter),
-        reason: Some(reason),
-        result: how.resolution.as_str().to_owned(),
-        detail: reference.map(|text| format!("reference {text}")).unwrap_or_default(),
-        origin: request.origin.to_owned(),
-    };
-    audit::insert(&mut tx, &entry).await?;
-    actions::answer(&mut tx, &actor, request.action_id, "resolved").await?;
-    tx.commit().await?;
-    Ok(())
+/// Why nothing is sent for a dead letter that a person closed.
+pub fn closed(how: Resolution, letter: &DeadLetterRow) -> String {
+    format!(
+        "{} closed this dead letter as {}, so nothing is sent from here any more.",
+        letter.closed_by.as_deref().unwrap_or("Somebody"),
+        how.as_str().replace('_', " ")
+    )
 }
 
-fn permitted(actor: &Actor, right: Right) -> Result<(), ActionError> {
+pub(super) fn permitted(actor: &Actor, right: Right) -> Result<(), ActionError> {
     if actor.may(right) { Ok(()) } else { Err(ActionError::Forbidden(actor.needs(right))) }
 }
 
 /// A reason as it is stored: one is required.
-fn reason(text: &str) -> Result<String, ActionError> {
+pub(super) fn reason(text: &str) -> Result<String, ActionError> {
     let text = text.trim().replace('\0', "\u{fffd}");
     match text.chars().count() {
         0 => {
@@ -258,7 +245,7 @@ fn reason(text: &str) -> Result<String, ActionError> {
     }
 }
 
-async fn take(
+pub(super) async fn take(
     tx: &mut Tx,
     actor: &str,
     action_id: &str,
@@ -276,7 +263,7 @@ async fn take(
     }
 }
 
-fn asked(gate: &Gate, operation: Uuid, actor: &Actor, cause: Cause, waived: String) -> NewWork {
+pub(super) fn asked(gate: &Gate, operation: Uuid, actor: &Actor, cause: Cause, waived: String) -> NewWork {
     NewWork {
         operation_id: operation,
         // The gate takes the step that is not done, and its destination.
@@ -289,7 +276,7 @@ fn asked(gate: &Gate, operation: Uuid, actor: &Actor, cause: Cause, waived: Stri
     }
 }
 
-async fn examine(
+pub(super) async fn examine(
     gate: &Gate,
     tx: &mut Tx,
     asked: &NewWork,
@@ -300,7 +287,7 @@ async fn examine(
     gate.examine(tx, asked, allowed).await?.ok_or(ActionError::NotFound)
 }
 
-fn verdict(examined: &Examined, thread: &Thread) -> Verdict {
+pub(super) fn verdict(examined: &Examined, thread: &Thread) -> Verdict {
     let mut verdict = examined.verdict(thread.known_result());
     if verdict.verdict == VerdictKind::AlreadyDone {
         verdict.attempt = thread.done_by();
@@ -310,7 +297,7 @@ fn verdict(examined: &Examined, thread: &Thread) -> Verdict {
 
 /// The checks that stand in the way and that an override may waive. A new effect goes out under a
 /// new key, so that whatever is unknown of the old one is waived with it.
-fn waivable(strict: &Examined, mode: OverrideMode) -> Vec<Waiver> {
+pub(super) fn waivable(strict: &Examined, mode: OverrideMode) -> Vec<Waiver> {
     let all = [
         (CheckName::KeyWindowOpen, Waiver::KeyWindow),
         (CheckName::OutcomeKnown, Waiver::UnknownOutcome),

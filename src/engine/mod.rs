@@ -4,7 +4,9 @@
 pub mod accept;
 pub mod actions;
 pub mod guard;
+pub mod preview;
 pub mod report;
+mod resolve;
 pub mod send;
 pub mod thread;
 pub mod upkeep;

@@ -31,6 +31,8 @@ struct Line {
     client: Client,
     /// Sent with every request and stored nowhere.
     credentials: HeaderMap,
+    /// What of them must not be kept when the destination sends it back.
+    secrets: Vec<String>,
     allow_private: bool,
     timeout: Duration,
 }
@@ -84,6 +86,7 @@ impl Line {
             value.set_sensitive(true);
             credentials.insert(HeaderName::from_bytes(name.as_bytes())?, value);
         }
+        let secrets = destination.headers.iter().filter_map(|(name, value)| secret(name, value)).collect();
         let contract = &destination.contract;
         let repeats_are_safe = contract.naturally_idempotent || contract.key.is_some();
         let mut builder = Client::builder()
@@ -102,7 +105,7 @@ impl Line {
             builder = builder.pool_max_idle_per_host(0);
         }
         let client = builder.build()?;
-        Ok(Self { client, credentials, allow_private, timeout: destination.timeout })
+        Ok(Self { client, credentials, secrets, allow_private, timeout: destination.timeout })
     }
 
     async fn exchange(&self, request: &StoredRequest) -> Event {
@@ -120,9 +123,33 @@ impl Line {
             call = call.body(body.clone());
         }
         match call.send().await {
-            Ok(response) => Event::Answered(read(response).await),
+            Ok(response) => Event::Answered(self.without_secrets(read(response).await)),
             Err(error) => self.explain(&error),
         }
+    }
+
+    /// Some destinations answer with what they were sent, credentials included.
+    fn without_secrets(&self, mut answer: Answer) -> Answer {
+        for (_, value) in &mut answer.headers {
+            if let Some(safe) = self.redacted(value) {
+                *value = safe;
+            }
+        }
+        if let Some(safe) = self.redacted(&String::from_utf8_lossy(&answer.body)) {
+            answer.body = safe.into();
+        }
+        answer
+    }
+
+    fn redacted(&self, text: &str) -> Option<String> {
+        let mut safe = None;
+        for secret in &self.secrets {
+            let so_far = safe.as_deref().unwrap_or(text);
+            if so_far.contains(secret.as_str()) {
+                safe = Some(so_far.replace(secret.as_str(), "[redacted]"));
+            }
+        }
+        safe
     }
 
     fn parts(&self, request: &StoredRequest) -> Result<(Method, url::Url, HeaderMap), String> {
@@ -151,6 +178,15 @@ impl Line {
         };
         Event::NoAnswer(symptom, text)
     }
+}
+
+/// The secret in a configured header; absent where the name does not speak of one, or where the
+/// value is so short that it would be found in harmless words.
+fn secret(name: &str, value: &str) -> Option<String> {
+    const SPEAKING: [&str; 7] = ["auth", "token", "key", "secret", "cookie", "password", "signature"];
+    let name = name.to_ascii_lowercase();
+    let word = value.split_ascii_whitespace().last()?;
+    (word.len() >= 8 && SPEAKING.iter().any(|part| name.contains(part))).then(|| word.to_owned())
 }
 
 async fn read(mut response: Response) -> Answer {

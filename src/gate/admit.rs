@@ -16,8 +16,9 @@ use crate::domain::attempt::{Cause, StoredRequest};
 use crate::domain::classify::{Event, Symptom};
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::VerdictKind;
+use crate::store::Tx;
+use crate::store::operations::{self, StepRow};
 use crate::store::work::WorkRow;
-use crate::store::{Tx, operations};
 
 /// The gate's answer to a worker.
 #[derive(Debug)]
@@ -104,7 +105,7 @@ fn hold(gate: &Gate, row: WorkRow, now: Timestamp, began: Instant) -> Held {
     Held {
         attempt: gate.ambient.id(),
         fence: row.fence + 1,
-        since: if row.tries == 0 { now } else { row.since },
+        since: if row.begun() { row.since } else { now },
         started_at: now,
         first_sent_at: row.first_sent_at.unwrap_or(now),
         request: StoredRequest { method: String::new(), url: String::new(), headers: Vec::new(), body: None },
@@ -172,12 +173,7 @@ async fn render_all(gate: &Gate, tx: &mut Tx, rows: &mut [Held]) -> Result<Vec<(
             held.request = stored(&held.work);
             continue;
         }
-        let saved: BTreeMap<String, Value> = earlier_steps
-            .iter()
-            .filter(|step| step.operation_id == held.work.operation_id && step.position < held.work.position)
-            .filter_map(|step| Some((step.name.clone(), serde_json::from_str(step.saved.as_deref()?).ok()?)))
-            .collect();
-        match render(gate, &held.work, &saved) {
+        match render(gate, &held.work, &saved(&earlier_steps, &held.work)) {
             Ok(request) => {
                 held.request = request;
                 made.push(index);
@@ -205,7 +201,17 @@ async fn render_all(gate: &Gate, tx: &mut Tx, rows: &mut [Held]) -> Result<Vec<(
     Ok(failures)
 }
 
-fn stored(work: &WorkRow) -> StoredRequest {
+/// What the steps before this one saved, by their names.
+pub(super) fn saved(steps: &[StepRow], work: &WorkRow) -> BTreeMap<String, Value> {
+    steps
+        .iter()
+        .filter(|step| step.operation_id == work.operation_id && step.position < work.position)
+        .filter_map(|step| Some((step.name.clone(), serde_json::from_str(step.saved.as_deref()?).ok()?)))
+        .collect()
+}
+
+/// The request that the step's first attempt stored.
+pub(super) fn stored(work: &WorkRow) -> StoredRequest {
     StoredRequest {
         method: work.method.clone().unwrap_or_default(),
         url: work.url.clone().unwrap_or_default(),
@@ -214,7 +220,12 @@ fn stored(work: &WorkRow) -> StoredRequest {
     }
 }
 
-fn render(gate: &Gate, work: &WorkRow, saved: &BTreeMap<String, Value>) -> Result<StoredRequest, String> {
+/// The request that the step's first attempt would make; why it cannot be built, for people.
+pub(super) fn render(
+    gate: &Gate,
+    work: &WorkRow,
+    saved: &BTreeMap<String, Value>,
+) -> Result<StoredRequest, String> {
     let kind = gate
         .config
         .operations

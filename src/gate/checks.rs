@@ -246,7 +246,7 @@ fn within_caps(facts: &WorkRow, policy: &RetryPolicy, ask: &Ask<'_>, now: Timest
         );
     }
     // The age counts from the first try: work that waited in the queue was not tried too long.
-    if facts.tries > 0 && now > policy.ends(facts.since) {
+    if facts.begun() && now > policy.ends(facts.since) {
         return fails(VerdictKind::Refused, "The policy's age is reached.", Some(Waiver::Caps));
     }
     passes(format!("{} of {} attempts are used.", facts.tries, policy.attempts))

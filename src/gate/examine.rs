@@ -2,8 +2,8 @@
 //! action, in the transaction that writes the row of work.
 
 use super::checks::{self, Ask, Examination};
-use super::{Gate, GateError, ledger};
-use crate::domain::attempt::{Cause, Outcome, Waiver};
+use super::{Gate, GateError, admit, ledger, settle};
+use crate::domain::attempt::{Cause, Outcome, StoredRequest, Waiver};
 use crate::domain::key::DestinationKey;
 use crate::domain::operation::{OperationEvent, StepState};
 use crate::domain::retry::RetryPolicy;
@@ -35,6 +35,20 @@ impl Gate {
         let policy = self.policy(&facts.kind);
         let examination = checks::examine(&facts, contract, &policy, &ask, self.ambient.now());
         Ok(Some(Examined { facts, examination }))
+    }
+
+    /// What a send would send, without sending: the stored request, or the one that the step's first
+    /// attempt would make; or why it cannot be built, for people.
+    pub async fn request(
+        &self,
+        tx: &mut Tx,
+        facts: &WorkRow,
+    ) -> Result<Result<StoredRequest, String>, GateError> {
+        if facts.method.is_some() {
+            return Ok(Ok(admit::stored(facts)));
+        }
+        let steps = operations::steps(tx, &[facts.operation_id]).await?;
+        Ok(admit::render(self, facts, &admit::saved(&steps, facts)))
     }
 
     /// Puts an examined operation back to work. False when it is there already.
@@ -77,7 +91,7 @@ impl Gate {
             state: StepState::Completed,
             attempts: facts.attempts,
             last_outcome: facts.last_outcome.unwrap_or(Outcome::NotSent),
-            saved: None,
+            saved: reference.and_then(|reference| settle::saved_as_reference(self, facts, reference)),
             reference: reference.map(str::to_owned),
             completed_at: Some(now),
         };

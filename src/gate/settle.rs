@@ -146,7 +146,7 @@ pub(super) async fn park_unsent(
     let change = OperationChange { id: work.operation_id, state, completed_at: None };
     ledger::change_operations(tx, &[change]).await?;
     ledger::remove_work(tx, &[work.operation_id]).await?;
-    let letter = letter(gate, work, parked, &classified, None, reason, now);
+    let letter = letter(gate, work, work.attempts, parked, &classified, None, reason, now);
     Ok(dead_letters::open(tx, &letter).await?)
 }
 
@@ -203,6 +203,20 @@ fn results(
     (reference, (!saved.is_empty()).then(|| Value::Object(saved).to_string()))
 }
 
+/// The artifacts that a person's reference tells: those that the step takes from the same place as
+/// its reference.
+pub(super) fn saved_as_reference(gate: &Gate, work: &WorkRow, reference: &str) -> Option<String> {
+    let step = step_type(gate, work)?;
+    let place = step.reference.as_deref()?;
+    let saved: Map<String, Value> = step
+        .save
+        .iter()
+        .filter(|(_, pointer)| pointer == place)
+        .map(|(name, _)| (name.clone(), reference.into()))
+        .collect();
+    (!saved.is_empty()).then(|| Value::Object(saved).to_string())
+}
+
 fn step_type<'a>(gate: &'a Gate, work: &WorkRow) -> Option<&'a StepType> {
     gate.config.operations.get(&work.kind)?.steps.iter().find(|step| step.name == work.step)
 }
@@ -213,6 +227,7 @@ fn finish(gate: &Gate, settled: &Settled<'_>) -> Finish {
         Event::NoAnswer(..) => None,
     };
     let cap = gate.config.engine.answer_cap;
+    let body = answer.map(|answer| cleaned(&String::from_utf8_lossy(&answer.body), cap));
     Finish {
         id: settled.held.attempt,
         fence: settled.held.fence,
@@ -231,8 +246,11 @@ fn finish(gate: &Gate, settled: &Settled<'_>) -> Finish {
             _ => None,
         },
         answer_headers: answer.map(|answer| pairs_text(&answer.headers)),
-        answer_body: answer.map(|answer| clean(&String::from_utf8_lossy(&answer.body), cap)),
-        answer_cut: answer.is_some_and(|answer| !answer.complete || answer.body.len() > cap),
+        answer_cut: match (answer, &body) {
+            (Some(answer), Some((_, cut))) => *cut || !answer.complete,
+            _ => false,
+        },
+        answer_body: body.map(|(text, _)| text),
     }
 }
 
@@ -315,7 +333,8 @@ async fn write_consequences(gate: &Gate, tx: &mut Tx, ours: &[Settled<'_>]) -> R
             Event::Answered(answer) => Some(i64::from(answer.status)),
             Event::NoAnswer(..) => None,
         };
-        let letter = letter(gate, work, parked, &settled.classified, status, error, settled.at);
+        let made = work.attempts + 1;
+        let letter = letter(gate, work, made, parked, &settled.classified, status, error, settled.at);
         dead_letters::open(tx, &letter).await?;
     }
     Ok(())
@@ -361,9 +380,11 @@ fn same_step(settled: &Settled<'_>, at: Timestamp) -> Reschedule {
     }
 }
 
+#[allow(clippy::too_many_arguments, reason = "each is a separate fact, and a struct would only rename them")]
 fn letter(
     gate: &Gate,
     work: &WorkRow,
+    attempts: i64,
     parked: Parked,
     classified: &Classified,
     status: Option<i64>,
@@ -392,7 +413,7 @@ fn letter(
         severity,
         assignee: None,
         snoozed_until: None,
-        attempts: work.attempts + 1,
+        attempts,
         first_failed_at: work.since,
         last_failed_at: now,
         opened_at: now,
@@ -463,9 +484,16 @@ fn error_text(event: &Event) -> String {
 
 /// Text that both databases can store, of `most` bytes at most, cut between letters.
 fn clean(text: &str, most: usize) -> String {
-    let text = text.replace('\0', "\u{fffd}");
-    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text[..end].to_owned()
+    cleaned(text, most).0
+}
+
+/// The same, and whether it was cut: what replaces a NUL is longer than it.
+fn cleaned(text: &str, most: usize) -> (String, bool) {
+    let mut text = text.replace('\0', "\u{fffd}");
+    let whole = text.len();
+    let end = (0..=most.min(whole)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.truncate(end);
+    (text, end < whole)
 }
 
 /// Header pairs as JSON text, without those that carry credentials.

@@ -82,6 +82,22 @@ pub async fn disable(tx: &mut Tx, id: Uuid, at: Timestamp) -> Result<(), StoreEr
     Ok(())
 }
 
+/// Lets a person in again.
+pub async fn enable(tx: &mut Tx, id: Uuid) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE users SET disabled_at = NULL WHERE id = $1";
+    on!(tx, c => sqlx::query(SQL).bind(id).execute(c).await?.rows_affected());
+    Ok(())
+}
+
+/// The admins who can sign in. Their rows stay locked until the transaction ends.
+pub async fn lock_admins(tx: &mut Tx) -> Result<Vec<Uuid>, StoreError> {
+    const SQL: &str = "SELECT id FROM users WHERE role = 'admin' AND disabled_at IS NULL \
+        AND password_hash IS NOT NULL ORDER BY id";
+    let lock = if tx.is_postgres() { " FOR UPDATE" } else { "" };
+    let sql = sqlx::AssertSqlSafe(format!("{SQL}{lock}"));
+    Ok(on!(tx, c => sqlx::query_scalar(sql).fetch_all(c).await)?)
+}
+
 /// Adds a one-time link; `user_id` is absent for the one that makes the first account.
 pub async fn insert_link(
     tx: &mut Tx,
@@ -101,14 +117,16 @@ pub async fn insert_link(
 pub struct LinkRow {
     /// Whose password it sets; absent for the first account.
     pub user_id: Option<Uuid>,
+    /// Until when it works.
+    pub expires_at: Timestamp,
 }
 
-from_row!(LinkRow { user_id });
+from_row!(LinkRow { user_id, expires_at });
 
 /// A link that can still be used.
 pub async fn link(tx: &mut Tx, hash: &[u8], now: Timestamp) -> Result<Option<LinkRow>, StoreError> {
     const SQL: &str =
-        "SELECT user_id FROM setup_links WHERE hash = $1 AND used_at IS NULL AND expires_at > $2";
+        "SELECT user_id, expires_at FROM setup_links WHERE hash = $1 AND used_at IS NULL AND expires_at > $2";
     Ok(on!(tx, c => sqlx::query_as(SQL).bind(hash).bind(now).fetch_optional(c).await)?)
 }
 

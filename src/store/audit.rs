@@ -82,3 +82,9 @@ pub async fn recent_reasons(tx: &mut Tx, actor: &str, action: &str) -> Result<Ve
         GROUP BY reason ORDER BY max(at) DESC LIMIT 5";
     Ok(on!(tx, c => sqlx::query_scalar(SQL).bind(actor).bind(action).fetch_all(c).await)?)
 }
+
+/// When each person signed in last.
+pub async fn last_sign_ins(tx: &mut Tx) -> Result<Vec<(String, Timestamp)>, StoreError> {
+    const SQL: &str = "SELECT actor, max(at) FROM audit WHERE action = 'sign_in' GROUP BY actor";
+    Ok(on!(tx, c => sqlx::query_as(SQL).fetch_all(c).await)?)
+}

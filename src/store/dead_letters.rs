@@ -272,6 +272,8 @@ pub struct CauseRow {
     pub last_week: i64,
     /// Of all: may have completed.
     pub may_have_completed: i64,
+    /// Of all: the destination has it.
+    pub completed_there: i64,
     /// The first of them.
     pub first_at: Timestamp,
     /// The last of them.
@@ -290,6 +292,7 @@ from_row!(CauseRow {
     last_day,
     last_week,
     may_have_completed,
+    completed_there,
     first_at,
     last_at,
 });
@@ -302,6 +305,7 @@ pub async fn causes(tx: &mut Tx, now: Timestamp, most: i64) -> Result<Vec<CauseR
         count(*) FILTER (WHERE opened_at >= $2) AS last_day, \
         count(*) FILTER (WHERE opened_at >= $3) AS last_week, \
         count(*) FILTER (WHERE certainty = 'may_have_completed') AS may_have_completed, \
+        count(*) FILTER (WHERE certainty = 'completed_at_destination') AS completed_there, \
         min(opened_at) AS first_at, max(opened_at) AS last_at \
         FROM dead_letters WHERE status = 'open' GROUP BY cause ORDER BY count(*) DESC, cause LIMIT $4";
     let ago = |hours: u64| now.minus(std::time::Duration::from_hours(hours));
@@ -341,4 +345,54 @@ pub async fn figures(tx: &mut Tx, now: Timestamp) -> Result<Figures, StoreError>
         FROM dead_letters WHERE status = 'open'";
     let day_ago = now.minus(std::time::Duration::from_hours(24));
     Ok(on!(tx, c => sqlx::query_as(SQL).bind(day_ago).fetch_one(c).await)?)
+}
+
+/// A dead letter in doubt whose key the destination will soon have forgotten.
+#[derive(Clone, Debug)]
+pub struct ClosingWindow {
+    /// The episode.
+    pub id: Uuid,
+    /// Its operation.
+    pub operation_id: Uuid,
+    /// The operation's type.
+    pub kind: String,
+    /// The failing step's name.
+    pub step: String,
+    /// When the key was first sent.
+    pub first_sent_at: Timestamp,
+}
+
+from_row!(ClosingWindow { id, operation_id, kind, step, first_sent_at });
+
+/// Those that are open and in doubt at a destination, with keys first sent after `after` and up to
+/// `until`: the oldest keys first.
+pub async fn closing_windows(
+    tx: &mut Tx,
+    destination: &str,
+    after: Timestamp,
+    until: Timestamp,
+    most: i64,
+) -> Result<Vec<ClosingWindow>, StoreError> {
+    // An episode opens after its first send, so that the index on status and time bounds the work.
+    const SQL: &str = "SELECT d.id, d.operation_id, d.kind, d.step, r.first_sent_at FROM dead_letters d \
+        JOIN steps s ON s.operation_id = d.operation_id AND s.position = d.position \
+        JOIN requests r ON r.operation_id = s.operation_id AND r.position = s.position \
+        AND r.generation = s.generation \
+        WHERE d.status = 'open' AND d.opened_at > $2 AND d.destination = $1 AND s.state = 'uncertain' \
+        AND r.first_sent_at > $2 AND r.first_sent_at <= $3 ORDER BY r.first_sent_at, d.id LIMIT $4";
+    Ok(on!(tx, c => sqlx::query_as(SQL)
+        .bind(destination)
+        .bind(after)
+        .bind(until)
+        .bind(most)
+        .fetch_all(c)
+        .await)?)
+}
+
+/// How many were opened in each of the last 24 hours, as hours ago; hours without any are left out.
+pub async fn arrivals_by_hour(tx: &mut Tx, now: Timestamp) -> Result<Vec<(i64, i64)>, StoreError> {
+    const SQL: &str = "SELECT ($1 - opened_at) / 3600000000 AS hours, count(*) FROM dead_letters \
+        WHERE opened_at > $2 AND opened_at <= $1 GROUP BY 1";
+    let day_ago = now.minus(std::time::Duration::from_hours(24));
+    Ok(on!(tx, c => sqlx::query_as(SQL).bind(now).bind(day_ago).fetch_all(c).await)?)
 }

@@ -24,10 +24,19 @@ pub(super) struct Conditions {
 impl Conditions {
     /// Adds a condition in which each `?` stands for one use of the value.
     fn add(&mut self, condition: &str, value: Bound) {
+        let placeholder = self.bind(value);
+        self.also(&condition.replace('?', &placeholder));
+    }
+
+    /// A value's placeholder.
+    fn bind(&mut self, value: Bound) -> String {
         self.values.push(value);
-        let placeholder = format!("${}", self.values.len());
+        format!("${}", self.values.len())
+    }
+
+    fn also(&mut self, condition: &str) {
         self.text.push_str(if self.text.is_empty() { " WHERE " } else { " AND " });
-        self.text.push_str(&condition.replace('?', &placeholder));
+        self.text.push_str(condition);
     }
 
     fn text(&mut self, condition: &str, value: Option<&String>) {
@@ -57,11 +66,8 @@ impl Conditions {
     pub(super) fn page(&mut self, at: &str, id: &str, page: Page) -> String {
         let (order, limit) = (page.cursor.is_none_or(|cursor| cursor.older), i64::from(page.limit) + 1);
         if let Some(Cursor { older, at: moment, id: row }) = page.cursor {
-            self.values.push(Bound::Number(moment.as_micros()));
-            self.values.push(Bound::Id(row));
-            let (a, b) = (self.values.len() - 1, self.values.len());
-            self.text.push_str(if self.text.is_empty() { " WHERE " } else { " AND " });
-            self.text.push_str(&format!("({at}, {id}) {} (${a}, ${b})", if older { "<" } else { ">" }));
+            let (a, b) = (self.bind(Bound::Number(moment.as_micros())), self.bind(Bound::Id(row)));
+            self.also(&format!("({at}, {id}) {} ({a}, {b})", if older { "<" } else { ">" }));
         }
         let direction = if order { "DESC" } else { "ASC" };
         format!("{} ORDER BY {at} {direction}, {id} {direction} LIMIT {limit}", self.text)
@@ -94,28 +100,24 @@ where
 }
 
 /// Operations whose id, key, correlation id, reference or business id is the text. Each branch is
-/// one index.
+/// one index. A text in the form of an id may be one of ours or somebody else's.
 fn search(conditions: &mut Conditions, column: &str, text: Option<&String>) {
     let Some(text) = text else { return };
-    if let Ok(id) = text.parse::<Uuid>() {
-        conditions.add(
-            &format!(
-                "{column} IN (SELECT id FROM operations WHERE id = ? \
-                 UNION SELECT operation_id FROM dead_letters WHERE id = ?)"
-            ),
-            Bound::Id(id),
-        );
-        return;
-    }
-    conditions.add(
-        &format!(
-            "{column} IN (SELECT id FROM operations WHERE key = ? \
-             UNION SELECT id FROM operations WHERE correlation_id = ? \
-             UNION SELECT operation_id FROM steps WHERE reference = ? \
-             UNION SELECT operation_id FROM search WHERE value = ?)"
-        ),
-        Bound::Text(text.clone()),
+    let as_text = conditions.bind(Bound::Text(text.clone()));
+    let mut sources = format!(
+        "SELECT id FROM operations WHERE key = {as_text} \
+         UNION SELECT id FROM operations WHERE correlation_id = {as_text} \
+         UNION SELECT operation_id FROM steps WHERE reference = {as_text} \
+         UNION SELECT operation_id FROM search WHERE value = {as_text}"
     );
+    if let Ok(id) = text.parse::<Uuid>() {
+        let as_id = conditions.bind(Bound::Id(id));
+        sources.push_str(&format!(
+            " UNION SELECT id FROM operations WHERE id = {as_id} \
+             UNION SELECT operation_id FROM dead_letters WHERE id = {as_id}"
+        ));
+    }
+    conditions.also(&format!("{column} IN ({sources})"));
 }
 
 pub(super) fn dead_letters(filter: &DeadLetterFilter) -> Conditions {

@@ -193,13 +193,16 @@ impl Db {
         }
     }
 
-    /// Begins a transaction that only reads.
+    /// Begins a transaction that only reads, and sees one moment however many statements it runs: a
+    /// count beside a list counts that list.
     pub async fn read(&self) -> Result<Tx, StoreError> {
         let db = self.clone();
         let begun = tokio::spawn(async move {
             match db {
                 Self::Sqlite { read, .. } => read.begin().await.map(Tx::Sqlite),
-                Self::Postgres(pool) => pool.begin().await.map(Tx::Postgres),
+                Self::Postgres(pool) => {
+                    pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.map(Tx::Postgres)
+                }
             }
         });
         match begun.await {

@@ -364,3 +364,53 @@ pub async fn requests(tx: &mut Tx, operation: Uuid) -> Result<Vec<RequestRow>, S
         body_is_payload, body FROM requests WHERE operation_id = $1 ORDER BY position, generation";
     Ok(on!(tx, c => sqlx::query_as(SQL).bind(operation).fetch_all(c).await)?)
 }
+
+/// Payloads of at most `most` bytes, with their operations.
+pub async fn payloads(
+    tx: &mut Tx,
+    operations: &[Uuid],
+    most: i64,
+) -> Result<Vec<(Uuid, String)>, StoreError> {
+    let mut found = Vec::with_capacity(operations.len());
+    for ids in operations.chunks(MAX_ROWS) {
+        let sql = format!(
+            "SELECT operation_id, body FROM payloads WHERE length(body) <= {most} AND operation_id IN {}",
+            placeholders(1, ids.len())
+        );
+        found.extend(on!(&mut *tx, c => {
+            let mut query = sqlx::query_as::<_, (Uuid, String)>(AssertSqlSafe(sql));
+            for id in ids {
+                query = query.bind(*id);
+            }
+            query.fetch_all(c).await?
+        }));
+    }
+    Ok(found)
+}
+
+/// When the first operation was accepted; absent when none ever was.
+pub async fn first_received(tx: &mut Tx) -> Result<Option<Timestamp>, StoreError> {
+    const SQL: &str = "SELECT min(received_at) FROM operations";
+    Ok(on!(tx, c => sqlx::query_scalar(SQL).fetch_one(c).await)?)
+}
+
+/// Other operations with one of an operation's business ids: `most` for each id, newest first.
+pub async fn related(tx: &mut Tx, values: &[SearchRow], most: i64) -> Result<Vec<Uuid>, StoreError> {
+    // Ids sort by time, so that the index gives the newest without reading all of a customer's.
+    const SQL: &str = "SELECT operation_id FROM search WHERE value = $1 AND name = $2 AND operation_id <> $3 \
+        ORDER BY operation_id DESC LIMIT $4";
+    let mut found: Vec<Uuid> = Vec::new();
+    for row in values {
+        let ids: Vec<Uuid> = on!(&mut *tx, c => sqlx::query_scalar(SQL)
+            .bind(&row.value)
+            .bind(&row.name)
+            .bind(row.operation_id)
+            .bind(most)
+            .fetch_all(c)
+            .await?);
+        found.extend(ids);
+    }
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    found.dedup();
+    Ok(found)
+}

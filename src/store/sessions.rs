@@ -26,7 +26,8 @@ pub async fn insert(
     Ok(added == 1)
 }
 
-/// Adds or replaces a session.
+/// Replaces a session's data. One that has ended meanwhile stays ended: a request that read it
+/// before a sign-out or a change of the person must not bring it back.
 pub async fn save(
     tx: &mut Tx,
     hash: &[u8],
@@ -34,9 +35,7 @@ pub async fn save(
     data: &str,
     expires_at: Timestamp,
 ) -> Result<(), StoreError> {
-    const SQL: &str = "INSERT INTO sessions (hash, user_id, data, expires_at) VALUES ($1, $2, $3, $4) \
-        ON CONFLICT (hash) DO UPDATE SET user_id = excluded.user_id, data = excluded.data, \
-        expires_at = excluded.expires_at";
+    const SQL: &str = "UPDATE sessions SET user_id = $2, data = $3, expires_at = $4 WHERE hash = $1";
     on!(tx, c => sqlx::query(SQL).bind(hash).bind(user_id).bind(data).bind(expires_at).execute(c).await?.rows_affected());
     Ok(())
 }

@@ -153,6 +153,13 @@ from_row!(WorkRow {
     queued_at,
 });
 
+impl WorkRow {
+    /// Whether the round has had a try, be it one that was put off.
+    pub fn begun(&self) -> bool {
+        self.tries + self.waits > 0
+    }
+}
+
 /// What the gate reads. `w` is a row of work, or stands for one that a person asks for.
 const FACTS: &str = "o.key, o.kind, o.state, o.digest, o.correlation_id, o.source, o.received_at, \
     p.body AS payload, (SELECT count(*) FROM steps n WHERE n.operation_id = o.id) AS steps, s.name AS step, \
@@ -174,43 +181,69 @@ fn select_work(condition: &str) -> String {
     )
 }
 
-/// Due work that nobody holds, oldest first. On PostgreSQL the rows stay locked until the
-/// transaction ends and rows that another node holds are passed over; on SQLite the transaction is
-/// the only writer.
+/// Due work that nobody holds, oldest first.
 pub async fn due(tx: &mut Tx, now: Timestamp, limit: usize) -> Result<Vec<WorkRow>, StoreError> {
-    let lock = if tx.is_postgres() { " FOR UPDATE OF w SKIP LOCKED" } else { "" };
-    let sql = select_work(&format!(
-        "w.leased_until IS NULL AND w.due_at <= $1 ORDER BY w.due_at, w.operation_id LIMIT $2{lock}"
-    ));
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(now).bind(limit).fetch_all(c).await)?)
+    pick(tx, "leased_until IS NULL AND due_at <= $1", "due_at, operation_id", now, limit).await
 }
 
 /// Work whose holder let its lease run out.
 pub async fn expired(tx: &mut Tx, now: Timestamp, limit: usize) -> Result<Vec<WorkRow>, StoreError> {
-    let lock = if tx.is_postgres() { " FOR UPDATE OF w SKIP LOCKED" } else { "" };
-    let sql = select_work(&format!("w.leased_until < $1 ORDER BY w.leased_until LIMIT $2{lock}"));
+    pick(tx, "leased_until < $1", "leased_until, operation_id", now, limit).await
+}
+
+/// Locks rows and then reads the facts about them. On PostgreSQL rows that another node holds are
+/// passed over, and the facts take a statement of their own, which sees what stands once the locks
+/// are held: one statement for both would join a locked row to what the others were when it began.
+/// On SQLite the transaction is the only writer, so that one statement does.
+async fn pick(
+    tx: &mut Tx,
+    condition: &'static str,
+    order: &'static str,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<WorkRow>, StoreError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(now).bind(limit).fetch_all(c).await)?)
+    let chosen = format!("SELECT operation_id FROM work WHERE {condition} ORDER BY {order} LIMIT $2");
+    match tx {
+        Tx::Sqlite(inner) => {
+            let sql = select_work(&format!("w.operation_id IN ({chosen})"));
+            let query = sqlx::query_as(AssertSqlSafe(sql)).bind(now).bind(limit);
+            Ok(query.fetch_all(&mut **inner).await?)
+        }
+        Tx::Postgres(inner) => {
+            let locked = format!("{chosen} FOR UPDATE SKIP LOCKED");
+            let ids: Vec<Uuid> =
+                sqlx::query_scalar(AssertSqlSafe(locked)).bind(now).bind(limit).fetch_all(&mut **inner).await?;
+            if ids.is_empty() {
+                return Ok(Vec::new());
+            }
+            let sql = select_work("w.operation_id = ANY($1)");
+            Ok(sqlx::query_as(AssertSqlSafe(sql)).bind(ids).fetch_all(&mut **inner).await?)
+        }
+    }
 }
 
 /// One operation's row of work, locked.
 pub async fn one(tx: &mut Tx, operation: Uuid) -> Result<Option<WorkRow>, StoreError> {
-    let lock = if tx.is_postgres() { " FOR UPDATE OF w" } else { "" };
-    let sql = select_work(&format!("w.operation_id = $1{lock}"));
+    lock(tx, "SELECT 1 FROM work WHERE operation_id = $1 FOR UPDATE", operation).await?;
+    let sql = select_work("w.operation_id = $1");
     Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(operation).fetch_optional(c).await)?)
 }
 
+/// Lets nobody else act on an operation until this transaction ends.
+pub async fn lock_operation(tx: &mut Tx, operation: Uuid) -> Result<(), StoreError> {
+    lock(tx, "SELECT 1 FROM operations WHERE id = $1 FOR UPDATE", operation).await
+}
+
 /// The same facts for an operation without a row of work, as though `asked` stood in the table: the
-/// first step that is not completed, or the last one. The operation stays locked.
+/// first step that is not completed, or the last one.
 pub async fn as_if(tx: &mut Tx, asked: &NewWork) -> Result<Option<WorkRow>, StoreError> {
-    let lock = if tx.is_postgres() { " FOR UPDATE OF o" } else { "" };
     let sql = format!(
         "SELECT o.id AS operation_id, s.position, $2 AS cause, $3 AS requested_by, $4 AS waived, \
          $5 AS since, $6 AS tries, $6 AS doubts, $6 AS waits, $6 AS fence, w.attempt_id, w.leased_until, {FACTS}, \
          w.requested_at AS queued_at FROM operations o JOIN steps s ON s.operation_id = o.id LEFT JOIN work w ON w.operation_id = o.id \
          {JOINS} WHERE o.id = $1 ORDER BY (s.state = 'completed'), \
-         CASE WHEN s.state = 'completed' THEN -s.position ELSE s.position END LIMIT 1{lock}"
+         CASE WHEN s.state = 'completed' THEN -s.position ELSE s.position END LIMIT 1"
     );
     Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql))
         .bind(asked.operation_id)
@@ -221,6 +254,16 @@ pub async fn as_if(tx: &mut Tx, asked: &NewWork) -> Result<Option<WorkRow>, Stor
         .bind(0_i64)
         .fetch_optional(c)
         .await)?)
+}
+
+/// Waits for whoever changes an operation, in a statement of its own: PostgreSQL reads a locked row
+/// anew and joins it to what the others were when the statement began. On SQLite the transaction is
+/// the only writer.
+async fn lock(tx: &mut Tx, sql: &'static str, operation: Uuid) -> Result<(), StoreError> {
+    if let Tx::Postgres(inner) = tx {
+        sqlx::query(sql).bind(operation).execute(&mut **inner).await?;
+    }
+    Ok(())
 }
 
 /// When the next piece of work that nobody holds is due.

@@ -33,6 +33,12 @@ pub enum Failure {
     /// The form is no form, or too large.
     #[error("not a form ({0})")]
     BadForm(StatusCode),
+    /// A one-time link was used, lapsed or never existed.
+    #[error("no such link")]
+    Link,
+    /// The address is not asked in this way.
+    #[error("wrong method")]
+    WrongMethod,
     /// The address has a parameter that cannot be understood.
     #[error("{0}")]
     BadAddress(String),
@@ -65,7 +71,8 @@ impl Failure {
     fn status(&self) -> StatusCode {
         match self {
             Self::SignInFirst(_) => StatusCode::SEE_OTHER,
-            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::NotFound | Self::Link => StatusCode::NOT_FOUND,
+            Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
             Self::Forbidden(_) | Self::StaleForm | Self::OtherSite => StatusCode::FORBIDDEN,
             Self::BadForm(status) => *status,
             Self::BadAddress(_) => StatusCode::BAD_REQUEST,
@@ -104,6 +111,16 @@ impl Failure {
                 "This form cannot be read",
                 "It is too large, or not what a page of the desk sends.".into(),
                 "Nothing was changed. Go back and shorten what you typed.",
+            ),
+            Self::Link => (
+                "This link does not work",
+                "It was used already, it has lapsed, or part of it is missing.".into(),
+                "Nothing was changed. Ask an administrator for a new one: it works once, for half an hour.",
+            ),
+            Self::WrongMethod => (
+                "This address cannot be asked like that",
+                "It takes another kind of request.".into(),
+                "Nothing was changed. Open the desk by its own address and act from there.",
             ),
             Self::BadAddress(what) => (
                 "This address cannot be understood",
@@ -190,7 +207,8 @@ impl From<AccountError> for Failure {
         match error {
             AccountError::Store(_) | AccountError::Hash(_) => Self::Broken(chain(&error)),
             AccountError::Unknown(_) => Self::NotFound,
-            AccountError::Name(_) | AccountError::Password(_) | AccountError::Link => {
+            AccountError::Link => Self::Link,
+            AccountError::Name(_) | AccountError::Password(_) | AccountError::LastAdmin(_) => {
                 Self::Conflict(sentence(&error.to_string()))
             }
         }

@@ -5,6 +5,7 @@ mod acts;
 mod evidence;
 mod lists;
 mod samples;
+mod search;
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +23,8 @@ fn pages(words: &Words) -> Vec<(String, String)> {
         pages.push((name.to_owned(), page.dyn_render().unwrap()));
     };
     add("login", &acts::login(words));
-    add("setup", &acts::setup(words));
+    add("setup", &acts::setup(words, None));
+    add("setup-password", &acts::setup(words, words.some("olga")));
     add("triage", &lists::triage(words));
     add("triage-quiet", &lists::triage_quiet(words));
     add("dead-letters", &lists::dead_letters(words, 14));
@@ -33,16 +35,16 @@ fn pages(words: &Words) -> Vec<(String, String)> {
     add("operation", &evidence::operation(words));
     add("replay", &acts::replay(words, false));
     add("replay-blocked", &acts::replay(words, true));
-    add("resolve", &acts::resolve(words));
-    add("override", &acts::override_form(words));
+    add("resolve", &acts::resolve_form(words));
+    add("override", &acts::override_page(words));
     for verdict in acts::verdicts(words) {
         add(&format!("verdict-{}", verdict.verdict.kind), &verdict);
     }
-    add("operations", &lists::operations(words, true));
-    add("operations-none", &lists::operations(words, false));
-    add("audit", &lists::audit(words));
+    add("operations", &search::operations(words, true));
+    add("operations-none", &search::operations(words, false));
+    add("audit", &search::audit(words));
     add("account", &acts::account(words));
-    add("people", &lists::people(words));
+    add("people", &search::people(words));
     add("error", &acts::error(words, true));
     add("error-outside", &acts::error(words, false));
     pages
@@ -85,6 +87,14 @@ fn hold(name: &str, html: &str) {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), count, "{name}: an id is there twice");
+    for element in all(&page, "[aria-describedby], [aria-labelledby], label[for], use") {
+        let named = ["aria-describedby", "aria-labelledby", "for", "href"];
+        let named = named.iter().find_map(|attribute| element.value().attr(attribute)).unwrap_or_default();
+        for id in named.split_whitespace() {
+            let id = id.trim_start_matches('#');
+            assert!(ids.contains(&id), "{name}: nothing is called {id}");
+        }
+    }
     for control in all(&page, "input:not([type=hidden]), select, textarea") {
         let labelled = control.value().attr("aria-label").is_some()
             || control.ancestors().any(|a| a.value().as_element().is_some_and(|e| e.name() == "label"))

@@ -25,6 +25,8 @@ use crate::store::accounts::{self, UserRow};
 pub const IDLE: Duration = Duration::from_mins(15);
 /// A session ends this long after its sign-in, used or not.
 pub const ABSOLUTE: Duration = Duration::from_hours(12);
+/// What needs a fresh sign-in takes one that is no older than this.
+pub const FRESH: Duration = Duration::from_mins(5);
 /// How often the last use is written down.
 const SEEN_EVERY: Duration = Duration::from_mins(1);
 
@@ -67,7 +69,11 @@ impl Signed {
     /// What a page of theirs has around it; shows and forgets the last click's message.
     pub async fn layout(&self, title: impl Into<String>, section: Section) -> Layout {
         let who = SignedIn { name: self.user.name.clone(), role: self.user.role };
-        let flash: Option<(bool, String)> = self.session.remove(FLASH).await.ok().flatten();
+        // Only what is there is removed: a page that is looked at writes nothing.
+        let flash: Option<(bool, String)> = self.session.get(FLASH).await.ok().flatten();
+        if flash.is_some() {
+            let _: Option<Option<(bool, String)>> = self.session.remove(FLASH).await.ok();
+        }
         Layout {
             flash: flash.map(|(good, text)| Flash {
                 kind: if good { FlashKind::Good } else { FlashKind::Bad },
@@ -82,22 +88,35 @@ impl Signed {
         Ok(self.session.insert(FLASH, (good, text.into())).await?)
     }
 
+    /// Whether they showed a moment ago that it is they who sit there.
+    pub fn fresh(&self, now: Timestamp) -> bool {
+        now.since(self.since) < FRESH
+    }
+
+    /// They gave their password again: the session goes on under a new id.
+    pub async fn renew(&mut self, web: &Web) -> Result<(), Failure> {
+        let session = self.session.clone();
+        (self.csrf, self.since) = sign_in(web, &session, &self.user).await?;
+        Ok(())
+    }
+
     /// Ends the session.
     pub async fn sign_out(&self) -> Result<(), Failure> {
         Ok(self.session.flush().await?)
     }
 }
 
-/// Makes a session a person's, under a new id.
-pub async fn sign_in(web: &Web, session: &Session, user: &UserRow) -> Result<(), Failure> {
-    let now = web.engine.ambient().now().as_micros();
+/// Makes a session a person's, under a new id; its form token, and when.
+pub async fn sign_in(web: &Web, session: &Session, user: &UserRow) -> Result<(String, Timestamp), Failure> {
+    let now = web.engine.ambient().now();
+    let csrf = URL_SAFE_NO_PAD.encode(web.engine.ambient().secret());
     session.clear().await;
     session.cycle_id().await?;
     session.insert(USER, user.id.to_string()).await?;
-    session.insert(CSRF, URL_SAFE_NO_PAD.encode(web.engine.ambient().secret())).await?;
-    session.insert(SIGNED_IN_AT, now).await?;
-    session.insert(SEEN_AT, now).await?;
-    Ok(())
+    session.insert(CSRF, &csrf).await?;
+    session.insert(SIGNED_IN_AT, now.as_micros()).await?;
+    session.insert(SEEN_AT, now.as_micros()).await?;
+    Ok((csrf, now))
 }
 
 impl FromRequestParts<Web> for Signed {
@@ -162,6 +181,11 @@ impl Fields {
         self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 
+    /// A text of several lines; browsers end them in a way of their own.
+    pub fn lines(&self, name: &str) -> String {
+        self.get(name).replace("\r\n", "\n")
+    }
+
     /// Whether a box was ticked.
     pub fn ticked(&self, name: &str) -> bool {
         self.0.iter().any(|(known, _)| known == name)
@@ -175,17 +199,21 @@ pub struct OpenForm {
     pub fields: Fields,
     /// From where it came.
     pub origin: String,
+    /// The browser's session, which is nobody's yet.
+    pub session: Session,
 }
 
 impl FromRequest<Web> for OpenForm {
     type Rejection = Failure;
 
     async fn from_request(request: Request, web: &Web) -> Result<Self, Failure> {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         same_origin(&parts.headers, web)?;
         let origin = client(&parts);
+        let session =
+            Session::from_request_parts(&mut parts, web).await.map_err(|(_, text)| Failure::defect(text))?;
         let fields = fields(Request::from_parts(parts, body), web).await?;
-        Ok(Self { fields, origin })
+        Ok(Self { fields, origin, session })
     }
 }
 

@@ -1,29 +1,31 @@
-//! How the domain's words read on the desk: one word, one icon and one colour each, everywhere
-//! the same. Sentences are not made here.
+//! How the domain's values are marked on the desk: the catalogue's word, one icon and one colour
+//! each, everywhere the same. The words themselves stand in [`crate::domain::words`].
 
-use super::view::Known;
+use super::known::Known;
 use crate::domain::actor::{Right, Role};
 use crate::domain::attempt::{Cause, Outcome, Waiver};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
 use crate::domain::operation::{OperationState, Severity, StepState};
 use crate::domain::verdict::{CheckName, VerdictKind};
+use crate::domain::words;
 
 /// How a value is marked on the desk.
 pub trait Mark {
-    /// What it is called.
-    fn word(self) -> &'static str;
+    /// What it is called, as it stands alone.
+    fn word(self) -> String;
     /// The icon's name. Solid ones stand for what is known, hollow ones for what is not.
     fn icon(self) -> &'static str;
     /// `good`, `maybe`, `bad`, `info` or `mute`: the colour.
     fn tone(self) -> &'static str;
 }
 
-/// Declares the marks of an enum: value, word, icon, colour.
+/// Declares the marks of an enum: where its words are, then each value's icon and colour.
 macro_rules! marks {
-    ($name:ident { $($variant:ident: $word:literal, $icon:literal, $tone:literal;)+ }) => {
+    ($name:ident in $words:expr => { $($variant:ident: $icon:literal, $tone:literal;)+ }) => {
         impl Mark for $name {
-            fn word(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
+            fn word(self) -> String {
+                let words: fn(Self) -> &'static str = $words;
+                words::capitalised(words(self))
             }
             fn icon(self) -> &'static str {
                 match self { $(Self::$variant => $icon),+ }
@@ -35,152 +37,126 @@ macro_rules! marks {
     };
 }
 
-marks!(Certainty {
-    DefinitelyFailed: "Definitely failed", "failed", "bad";
-    MayHaveCompleted: "May have completed", "maybe", "maybe";
-    CompletedAtDestination: "Completed there", "done", "good";
+marks!(Certainty in |value| words::certainty(value).label => {
+    DefinitelyFailed: "failed", "bad";
+    MayHaveCompleted: "maybe", "maybe";
+    CompletedAtDestination: "done", "good";
 });
 
-marks!(Known {
-    DoneThere: "Done there", "done", "good";
-    NotThere: "Not there", "failed", "bad";
-    CannotTell: "Cannot tell", "maybe", "maybe";
-    NeverReached: "Never reached", "failed", "bad";
+marks!(Known in known => {
+    DoneThere: "done", "good";
+    NotThere: "failed", "bad";
+    CannotTell: "maybe", "maybe";
+    NeverReached: "failed", "bad";
 });
 
-marks!(DeadLetterStatus {
-    Open: "Open", "open", "info";
-    Replaying: "Being replayed", "running", "info";
-    Replayed: "Replayed and confirmed", "done", "good";
-    Resolved: "Resolved", "closed", "mute";
-    Corrected: "Replaced by a correction", "closed", "mute";
+marks!(DeadLetterStatus in words::dead_letter_status => {
+    Open: "open", "info";
+    Replaying: "running", "info";
+    Replayed: "done", "good";
+    Resolved: "closed", "mute";
+    Corrected: "closed", "mute";
 });
 
-marks!(OperationState {
-    Pending: "Waiting its turn", "wait", "mute";
-    Running: "Being sent", "running", "info";
-    Uncertain: "May have completed", "maybe", "maybe";
-    Completed: "Completed", "done", "good";
-    Failed: "Failed", "failed", "bad";
+marks!(OperationState in words::operation_state => {
+    Pending: "wait", "mute";
+    Running: "running", "info";
+    Uncertain: "maybe", "maybe";
+    Completed: "done", "good";
+    Failed: "failed", "bad";
 });
 
-marks!(StepState {
-    Pending: "Not done yet", "wait", "mute";
-    Uncertain: "May have completed", "maybe", "maybe";
-    Completed: "Completed", "done", "good";
-    Failed: "Failed", "failed", "bad";
+marks!(StepState in words::step_state => {
+    Pending: "wait", "mute";
+    Uncertain: "maybe", "maybe";
+    Completed: "done", "good";
+    Failed: "failed", "bad";
 });
 
-marks!(Outcome {
-    Running: "Not yet answered", "running", "info";
-    Done: "Done", "done", "good";
-    NotSent: "Never sent", "failed", "bad";
-    Throttled: "Told to wait", "wait", "mute";
-    Rejected: "Refused there", "failed", "bad";
-    Uncertain: "May have happened", "maybe", "maybe";
-    KeyConflict: "Key known with other data", "warn", "bad";
-    Skipped: "Not tried", "wait", "mute";
+marks!(Outcome in words::outcome => {
+    Running: "running", "info";
+    Done: "done", "good";
+    NotSent: "failed", "bad";
+    Throttled: "wait", "mute";
+    Rejected: "failed", "bad";
+    Uncertain: "maybe", "maybe";
+    KeyConflict: "warn", "bad";
+    Skipped: "wait", "mute";
 });
 
-marks!(Cause {
-    Automatic: "by itself", "clock", "mute";
-    Replay: "replay", "again", "info";
-    Bulk: "bulk replay", "again", "info";
-    Override: "override", "key", "maybe";
-    Lookup: "lookup", "search", "info";
+marks!(Cause in words::cause => {
+    Automatic: "clock", "mute";
+    Replay: "again", "info";
+    Bulk: "again", "info";
+    Override: "key", "maybe";
+    Lookup: "search", "info";
 });
 
-marks!(Severity {
-    Low: "Low", "level", "mute";
-    Normal: "Normal", "level", "mute";
-    High: "High", "warn", "maybe";
-    Critical: "Critical", "warn", "bad";
+marks!(Severity in |value| words::severity(value).label => {
+    Low: "level", "mute";
+    Normal: "level", "mute";
+    High: "warn", "maybe";
+    Critical: "warn", "bad";
 });
 
-marks!(NextAction {
-    CheckDestination: "Ask the destination", "search", "info";
-    Replay: "Replay", "again", "info";
-    FixData: "Fix the data", "edit", "info";
-    FixPermission: "Fix access or address", "key", "info";
-    Wait: "Come back later", "clock", "mute";
-    Decide: "Decide", "person", "info";
-    Ignore: "Nothing to do", "closed", "mute";
+marks!(NextAction in |value| words::next_action(value).label => {
+    CheckDestination: "search", "info";
+    Replay: "again", "info";
+    FixData: "edit", "info";
+    FixPermission: "key", "info";
+    Wait: "clock", "mute";
+    Decide: "person", "info";
+    Ignore: "closed", "mute";
 });
 
-marks!(Resolution {
-    CompletedAtDestination: "Completed at the destination", "done", "good";
-    FixedElsewhere: "Fixed elsewhere", "done", "good";
-    Duplicate: "Duplicate", "closed", "mute";
-    NotNeeded: "Not needed", "closed", "mute";
+marks!(Resolution in |value| words::resolution(value).label => {
+    CompletedAtDestination: "done", "good";
+    FixedElsewhere: "done", "good";
+    Duplicate: "closed", "mute";
+    NotNeeded: "closed", "mute";
 });
 
-marks!(VerdictKind {
-    Accepted: "Accepted: it will be sent", "done", "good";
-    InFlight: "Already being sent", "running", "info";
-    AlreadyDone: "Already done", "done", "good";
-    LookUpFirst: "The destination has to be asked first", "search", "maybe";
-    NeedsOverride: "Not sent: this needs an override", "key", "maybe";
-    Refused: "Not sent: refused", "failed", "bad";
+marks!(VerdictKind in words::verdict => {
+    Accepted: "done", "good";
+    InFlight: "running", "info";
+    AlreadyDone: "done", "good";
+    LookUpFirst: "search", "maybe";
+    NeedsOverride: "key", "maybe";
+    Refused: "failed", "bad";
 });
+
+/// What the destination knows, in two words.
+pub const fn known(value: Known) -> &'static str {
+    match value {
+        Known::DoneThere => "Done there",
+        Known::NotThere => "Not there",
+        Known::CannotTell => "Cannot tell",
+        Known::NeverReached => "Never reached",
+    }
+}
 
 /// The question that a check answers.
 pub fn check(name: CheckName) -> &'static str {
-    match name {
-        CheckName::PayloadUnchanged => "Is it the same data as was accepted under this key?",
-        CheckName::StepNotCompleted => "Is the step still to be done?",
-        CheckName::NothingInFlight => "Is nobody else sending it now?",
-        CheckName::DestinationOpen => "Does the destination take requests?",
-        CheckName::KeyWindowOpen => "Does the destination still recognise our key?",
-        CheckName::OutcomeKnown => "Is everything that was sent accounted for?",
-        CheckName::WithinCaps => "Are attempts and time left?",
-        CheckName::Allowed => "May you do this?",
-    }
+    words::check(name)
 }
 
-/// What a waiver switches off.
+/// The question that a waiver leaves unanswered.
 pub fn waiver(waiver: Waiver) -> &'static str {
-    match waiver {
-        Waiver::KeyWindow => "Does the destination still recognise our key?",
-        Waiver::UnknownOutcome => "Is everything that was sent accounted for?",
-        Waiver::Caps => "Are attempts and time left?",
-    }
+    words::check(match waiver {
+        Waiver::KeyWindow => CheckName::KeyWindowOpen,
+        Waiver::UnknownOutcome => CheckName::OutcomeKnown,
+        Waiver::Caps => CheckName::WithinCaps,
+    })
 }
 
 /// What a right lets one do.
-pub fn right(right: Right) -> &'static str {
-    match right {
-        Right::View => "See operations and dead letters",
-        Right::ViewPayload => "See payloads, requests and answers unmasked",
-        Right::Submit => "Hand in operations",
-        Right::Replay => "Replay a dead letter through all checks",
-        Right::Resolve => "Close a dead letter",
-        Right::Override => "Waive a named check",
-        Right::Audit => "See who did what",
-        Right::ManagePeople => "Add people and change what they may do",
-        Right::ManageTokens => "Make and revoke API tokens",
-    }
+pub fn right(right: Right) -> String {
+    words::capitalised(words::right(right))
 }
 
 /// When a resolution is the right one.
 pub fn resolution(resolution: Resolution) -> &'static str {
-    match resolution {
-        Resolution::CompletedAtDestination => {
-            "The effect is there. Give its reference, or say in the reason why there is none."
-        }
-        Resolution::FixedElsewhere => "Somebody did it by other means, so it must not be sent again.",
-        Resolution::Duplicate => "Another operation did the same. Name it in the reason.",
-        Resolution::NotNeeded => "Nobody needs the effect any more. It is discarded; its history stays.",
-    }
-}
-
-/// What the replay button says. Its words follow what the destination knows.
-pub fn replay_button(state: Known, destination: &str, reference: Option<&str>) -> String {
-    match (state, reference) {
-        (Known::NotThere | Known::NeverReached, _) => format!("Replay: {destination} never saw it"),
-        (Known::CannotTell, _) => format!("Ask {destination} first"),
-        (Known::DoneThere, Some(reference)) => format!("Record as completed ({reference})"),
-        (Known::DoneThere, None) => "Record as completed".to_owned(),
-    }
+    words::resolution(resolution).explanation
 }
 
 /// What a button says that needs a right which the reader's role lacks.

@@ -9,11 +9,15 @@ pub mod api;
 pub mod assets;
 pub mod failure;
 pub mod guard;
+pub mod known;
 pub mod labels;
+pub mod listing;
 pub mod page;
 pub mod pages;
 pub mod request_id;
 pub mod sessions;
+pub mod tell;
+pub mod throttle;
 pub mod timeline;
 pub mod view;
 
@@ -24,8 +28,9 @@ use std::io;
 use std::net::SocketAddr;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
@@ -47,6 +52,8 @@ pub struct Web {
     pub engine: Engine,
     /// Who holds which token, for a second.
     pub(crate) tokens: api::tokens::Tokens,
+    /// Who tried how many passwords.
+    pub(crate) throttle: throttle::Throttle,
 }
 
 /// The largest form that is read, in bytes.
@@ -66,7 +73,7 @@ pub async fn serve(engine: Engine, listener: TcpListener, mut stop: watch::Recei
 /// Every route, and every layer around them.
 pub fn router(engine: Engine) -> Router {
     let https = engine.config().server.public_url.scheme() == "https";
-    let web = Web { engine, tokens: api::tokens::Tokens::default() };
+    let web = Web { engine, tokens: api::tokens::Tokens::default(), throttle: throttle::Throttle::default() };
     let statics = Router::new().route("/static/{name}", get(assets::serve)).layer(CompressionLayer::new());
     let desk = pages::routes()
         .layer(DefaultBodyLimit::max(MOST_FORM))
@@ -77,11 +84,15 @@ pub fn router(engine: Engine) -> Router {
         .merge(api::routes())
         .merge(statics)
         .fallback(nothing_here)
+        .method_not_allowed_fallback(not_like_that)
+        .layer(axum::middleware::from_fn(in_our_words))
         .layer(CatchPanicLayer::custom(broken))
         .layer(axum::middleware::from_fn(request_id::layer))
         .layer(header_layer(header::CONTENT_SECURITY_POLICY, CSP))
         .layer(header_layer(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .layer(header_layer(header::REFERRER_POLICY, "no-referrer"))
+        // Not no-referrer: under it browsers hide the origin of our own forms, which is the only word
+        // on where they come from that a browser sends over plain http.
+        .layer(header_layer(header::REFERRER_POLICY, "same-origin"))
         .layer(header_layer(HeaderName::from_static("cross-origin-opener-policy"), "same-origin"))
         .layer(header_layer(HeaderName::from_static("cross-origin-resource-policy"), "same-origin"))
         .layer(header_layer(header::X_FRAME_OPTIONS, "DENY"));
@@ -118,6 +129,28 @@ async fn nothing_here(uri: axum::http::Uri) -> Response {
         api::problem::Problem::not_found("There is no such call.").into_response()
     } else {
         Failure::NotFound.into_response()
+    }
+}
+
+/// What the framework refuses by itself, such as an address that is no UTF-8, comes as a bare line
+/// of text; the reader gets it as everything else here.
+async fn in_our_words(uri: axum::http::Uri, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if !response.status().is_client_error() || !kind.is_some_and(|kind| kind.starts_with("text/plain")) {
+        return response;
+    }
+    if uri.path().starts_with("/api/") {
+        return api::problem::Problem::malformed("The address or the query cannot be read.").into_response();
+    }
+    Failure::BadAddress("Part of it cannot be read.".to_owned()).into_response()
+}
+
+async fn not_like_that(uri: axum::http::Uri) -> Response {
+    if uri.path().starts_with("/api/") {
+        api::problem::Problem::wrong_method().into_response()
+    } else {
+        Failure::WrongMethod.into_response()
     }
 }
 

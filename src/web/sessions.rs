@@ -11,6 +11,7 @@ use tower_sessions::session::{Id, Record};
 use tower_sessions::session_store::{Error, Result};
 use uuid::Uuid;
 
+use super::guard::IDLE;
 use crate::domain::ambient::Ambient;
 use crate::domain::time::Timestamp;
 use crate::store::{Db, StoreError, sessions};
@@ -30,6 +31,12 @@ impl Sessions {
     pub fn new(db: Db, ambient: Ambient) -> Self {
         Self { db, ambient }
     }
+
+    /// When a session that is written now ends, by our clock: the record's own end is by the
+    /// machine's, and a session must not live by one clock and die by another.
+    fn ends(&self) -> Timestamp {
+        self.ambient.now().plus(IDLE)
+    }
 }
 
 impl fmt::Debug for Sessions {
@@ -40,11 +47,6 @@ impl fmt::Debug for Sessions {
 
 fn hash(id: &Id) -> [u8; 32] {
     Sha256::digest(id.0.to_be_bytes()).into()
-}
-
-fn ends(record: &Record) -> Timestamp {
-    let micros = record.expiry_date.unix_timestamp_nanos() / 1_000;
-    Timestamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
 }
 
 fn owner(record: &Record) -> Option<Uuid> {
@@ -66,7 +68,7 @@ impl SessionStore for Sessions {
         let data = text(record)?;
         loop {
             let mut tx = self.db.begin().await.map_err(failed)?;
-            let added = sessions::insert(&mut tx, &hash(&record.id), owner(record), &data, ends(record))
+            let added = sessions::insert(&mut tx, &hash(&record.id), owner(record), &data, self.ends())
                 .await
                 .map_err(failed)?;
             if added {
@@ -78,7 +80,7 @@ impl SessionStore for Sessions {
 
     async fn save(&self, record: &Record) -> Result<()> {
         let mut tx = self.db.begin().await.map_err(failed)?;
-        sessions::save(&mut tx, &hash(&record.id), owner(record), &text(record)?, ends(record))
+        sessions::save(&mut tx, &hash(&record.id), owner(record), &text(record)?, self.ends())
             .await
             .map_err(failed)?;
         tx.commit().await.map_err(failed)

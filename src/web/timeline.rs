@@ -26,20 +26,7 @@ pub enum What {
     /// A request went out, or was about to.
     Attempt(Box<Attempt>),
     /// The destination was asked.
-    Finding {
-        /// Its word, as an outcome of the asking.
-        outcome: Outcome,
-        /// What it answered and what that settles, in a sentence.
-        text: String,
-        /// The id that was found.
-        reference: Option<Reference>,
-        /// Whoever asked.
-        by: String,
-        /// What went back and forth.
-        sent: Option<Request>,
-        /// What came back.
-        came_back: Option<Answer>,
-    },
+    Finding(Box<Finding>),
     /// A person did something.
     Action {
         /// Who.
@@ -83,7 +70,7 @@ pub struct Attempt {
     /// How long the exchange took: "10 s".
     pub took: Option<String>,
     /// "503 Service Unavailable", or the error when no answer came.
-    pub headline: Option<String>,
+    pub headline: Option<Long>,
     /// The id over there.
     pub reference: Option<Reference>,
     /// "Second key of this step" when it was not the first.
@@ -101,6 +88,23 @@ impl Attempt {
     pub fn asked_by(&self) -> Option<&str> {
         (self.cause != Cause::Automatic).then_some(self.by.as_str())
     }
+}
+
+/// One answer to our question what the destination knows.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Its word, as an outcome of the asking.
+    pub outcome: Outcome,
+    /// What it answered and what that settles, in a sentence.
+    pub sentence: String,
+    /// The id that was found.
+    pub reference: Option<Reference>,
+    /// Whoever asked.
+    pub by: String,
+    /// What we asked.
+    pub sent: Option<Request>,
+    /// What came back.
+    pub came_back: Option<Answer>,
 }
 
 /// What was sent, or will be.

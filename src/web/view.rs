@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use time::macros::format_description;
 
-use super::labels;
 use crate::domain::time::Timestamp;
-use crate::domain::verdict::CheckName;
 
 /// A moment: how long ago, and exactly when for those who ask.
 #[derive(Clone, Debug)]
@@ -121,8 +119,10 @@ pub fn grouped(number: usize) -> String {
 /// An id in another system, linked where an address is known.
 #[derive(Clone, Debug)]
 pub struct Reference {
-    /// The id.
+    /// The id, or its beginning.
     pub text: String,
+    /// All of it, when `text` is not.
+    pub whole: Option<String>,
     /// Where it is shown.
     pub href: Option<String>,
 }
@@ -131,12 +131,20 @@ impl Reference {
     /// Only web addresses become links: an answer from outside must not choose another scheme.
     pub fn new(text: impl Into<String>, address: Option<&str>) -> Self {
         let href = address.filter(|a| a.starts_with("https://") || a.starts_with("http://"));
-        Self { text: text.into(), href: href.map(str::to_owned) }
+        Self::to(text.into(), href.map(str::to_owned))
     }
 
     /// To a page of the desk itself.
     pub fn here(text: impl Into<String>, path: impl Into<String>) -> Self {
-        Self { text: text.into(), href: Some(path.into()) }
+        Self::to(text.into(), Some(path.into()))
+    }
+
+    fn to(text: String, href: Option<String>) -> Self {
+        let Long { head, all, .. } = Long::cut(text, 80);
+        match all {
+            None => Self { text: head, whole: None, href },
+            Some(all) => Self { text: format!("{head}\u{2026}"), whole: Some(all), href },
+        }
     }
 }
 
@@ -209,50 +217,6 @@ impl Button {
     }
 }
 
-/// One value of a `<select>` or a group of radio buttons.
-#[derive(Clone, Debug)]
-pub struct Choice {
-    /// What is sent.
-    pub value: String,
-    /// What is read.
-    pub words: String,
-    /// It is the present one.
-    pub chosen: bool,
-}
-
-/// A filter with a fixed set of values. The first choice has an empty value and means "any".
-#[derive(Clone, Debug)]
-pub struct Select {
-    /// The name in the query string.
-    pub name: &'static str,
-    /// The label.
-    pub label: &'static str,
-    /// In order.
-    pub choices: Vec<Choice>,
-}
-
-/// A filter that is set, and the way to drop it.
-#[derive(Clone, Debug)]
-pub struct Chip {
-    /// "Destination".
-    pub name: String,
-    /// "crm".
-    pub value: String,
-    /// The same list without this filter.
-    pub without: String,
-}
-
-/// The way to the neighbouring pages of a list.
-#[derive(Clone, Debug, Default)]
-pub struct Pager {
-    /// The page with newer rows.
-    pub newer: Option<String>,
-    /// The page with older rows.
-    pub older: Option<String>,
-    /// "50 shown, newest first".
-    pub shown: String,
-}
-
 /// A text field with what was typed and what is wrong with it.
 #[derive(Clone, Debug, Default)]
 pub struct Field {
@@ -272,56 +236,6 @@ impl Field {
     pub fn wrong(value: impl Into<String>, error: impl Into<String>) -> Self {
         Self { value: value.into(), error: Some(error.into()) }
     }
-}
-
-/// A check of the gate, as shown.
-#[derive(Clone, Debug)]
-pub struct CheckRow {
-    /// Which.
-    pub name: CheckName,
-    /// How it went.
-    pub passed: bool,
-    /// Why.
-    pub detail: String,
-}
-
-impl CheckRow {
-    /// The check as the question that it answers.
-    pub fn question(&self) -> &'static str {
-        labels::check(self.name)
-    }
-}
-
-/// What is known at the destination about one step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
-    /// The effect is there.
-    DoneThere,
-    /// It was asked, and the effect is not there.
-    NotThere,
-    /// Nobody can say.
-    CannotTell,
-    /// Nothing was ever sent that could have arrived.
-    NeverReached,
-}
-
-/// The card "What the destination knows".
-#[derive(Clone, Debug)]
-pub struct Knowledge {
-    /// The destination's name as people say it.
-    pub destination: String,
-    /// Which of the four.
-    pub state: Known,
-    /// How we know, or why we do not, in a sentence or two.
-    pub detail: String,
-    /// The id over there.
-    pub reference: Option<Reference>,
-    /// When we learned it or asked.
-    pub learned: Option<When>,
-    /// How far its answers may lag: "up to 2 min".
-    pub lag: Option<String>,
-    /// To ask it now.
-    pub ask: Option<Button>,
 }
 
 #[cfg(test)]

@@ -4,7 +4,12 @@
 
 mod support;
 
+mod accounts;
+mod api;
 mod browser;
 mod databases;
+mod desk;
 mod engine;
+mod layers;
 mod process;
+mod store;

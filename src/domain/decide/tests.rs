@@ -100,13 +100,26 @@ fn a_window_that_closes_before_the_next_try_is_a_dead_letter() {
     };
     let timeout = lost(Symptom::TimedOut);
     assert_eq!(decide_at(&timeout, start(), true), None);
-    // 50 s before the window ends, 10 s before its margin: the drawn wait ends on the margin.
-    let late = start().plus(HOUR).minus(Duration::from_secs(50));
-    assert_eq!(decide_at(&timeout, late, true), Some(ParkReason::WindowClosed));
+    // The margin is 40 s. Before it a wait that was drawn too long is cut short.
+    let late = |seconds| start().plus(HOUR).minus(Duration::from_secs(seconds));
+    assert_eq!(decide_at(&timeout, late(50), true), None);
+    assert_eq!(decide_at(&timeout, late(40), true), Some(ParkReason::WindowClosed));
     assert_eq!(decide_at(&timeout, start().plus(HOUR), true), Some(ParkReason::WindowClosed));
     assert_eq!(decide_at(&told(503, Some(3600)), start(), true), Some(ParkReason::WindowClosed));
     // What was certainly not processed may be sent whatever became of the key.
     assert_eq!(decide_at(&status(429), start().plus(HOUR), false), None);
+}
+
+#[test]
+fn the_last_try_leaves_a_worker_time_to_take_it_up() {
+    let before_the_end = |left: u64| {
+        let now = start().plus(Duration::from_secs(1800 - left));
+        let (policy, contract) = (RetryPolicy::default(), contract(Class::Neither));
+        decide(&lost(Symptom::Connect), &contract, start(), false, first(0), &policy, now, |most| most)
+    };
+    // Drawn for 10 s later; the round ends in 8 s, and the gate refuses what comes after it.
+    assert_eq!(before_the_end(8), Next::Retry { at: start().plus(Duration::from_secs(1795)) });
+    assert_eq!(before_the_end(3), Next::Retry { at: start().plus(Duration::from_secs(1797)) });
 }
 
 #[test]
@@ -149,6 +162,9 @@ fn caps_end_a_round_and_a_throttle_uses_up_no_attempt() {
     let Next::Park(parked) = next else { panic!("{next:?}") };
     assert_eq!((parked.why, parked.next_action), (ParkReason::WaitTooLong, NextAction::Wait));
     let next = after(&told(429, Some(1795)), Class::Neither, false, first(0));
+    assert_eq!(next, Next::Retry { at: start().plus(Duration::from_secs(1795)) });
+    let older = Round { since: start().minus(Duration::from_secs(10)), ..first(0) };
+    let next = after(&told(429, Some(1795)), Class::Neither, false, older);
     assert_eq!(why(&next), Some(ParkReason::TooOld));
     let next = after(&told(429, Some(60)), Class::Neither, false, first(0));
     assert_eq!(next, Next::Retry { at: start().plus(Duration::from_secs(70)) });

@@ -109,7 +109,7 @@ pub const fn next_action(value: NextAction) -> Label {
             label("Correct the data", "The destination refuses it as it stands; a correction can pass.")
         }
         NextAction::FixPermission => label(
-            "Put the access right",
+            "Fix access",
             "A sign-in, a permission, an address or a certificate has to change before a replay can pass.",
         ),
         NextAction::Wait => label("Wait", "The destination asked for time; replay when it is over."),
@@ -185,14 +185,18 @@ pub const fn verdict(value: VerdictKind) -> &'static str {
 /// How a person closes a dead letter.
 pub const fn resolution(value: Resolution) -> Label {
     match value {
-        Resolution::CompletedAtDestination => {
-            label("Completed at the destination", "The destination has it; its reference is recorded here.")
+        Resolution::CompletedAtDestination => label(
+            "Completed at the destination",
+            "The effect is there. Give its reference, or say in the reason why there is none.",
+        ),
+        Resolution::FixedElsewhere => label(
+            "Done by other means",
+            "Somebody did it by hand or in another system, so it must not be sent again.",
+        ),
+        Resolution::Duplicate => label("Duplicate", "Another operation did the same. Name it in the reason."),
+        Resolution::NotNeeded => {
+            label("Not needed", "Nobody needs the effect any more. It is discarded; its history stays.")
         }
-        Resolution::FixedElsewhere => {
-            label("Done by other means", "Somebody did it by hand or in another system.")
-        }
-        Resolution::Duplicate => label("Duplicate", "Another operation did the same."),
-        Resolution::NotNeeded => label("Not needed", "Nobody needs it any more; it will not be sent."),
     }
 }
 

@@ -20,8 +20,25 @@ use crate::domain::filter::Parameters;
 use crate::domain::verdict::{Verdict, VerdictKind};
 use crate::engine::actions::{self, OverrideMode, Request, Resolve};
 use crate::engine::report::DeadLetterReport;
-use crate::store::dead_letters;
+use crate::store::dead_letters::{self, DeadLetterRow};
 use crate::web::Web;
+
+/// What the list takes.
+const PARAMETERS: [&str; 13] = [
+    "status",
+    "certainty",
+    "type",
+    "destination",
+    "cause",
+    "severity",
+    "assignee",
+    "next_action",
+    "search",
+    "from",
+    "to",
+    "limit",
+    "cursor",
+];
 
 /// `GET /api/v1/dead-letters`
 pub async fn list(
@@ -31,6 +48,7 @@ pub async fn list(
 ) -> Result<Response, Problem> {
     caller.require(Right::View)?;
     let parameters = Parameters(&pairs);
+    parameters.only(&PARAMETERS)?;
     let (filter, page) = (parameters.dead_letters()?, parameters.page()?);
     let mut tx = web.engine.db().read().await?;
     let listed = dead_letters::list(&mut tx, &filter, page).await?;
@@ -65,11 +83,11 @@ pub async fn replay(
 ) -> Result<Response, Problem> {
     caller.require(Right::Replay)?;
     let sent: Replay = parse(body)?;
-    let operation = operation_of(&web, &text).await?;
+    let letter = letter(&web, &text).await?;
     let action_id = action_id(&web, &headers)?;
     let request =
         Request { actor: &caller.actor, action_id: &action_id, reason: &sent.reason, origin: &caller.origin };
-    let verdict = actions::replay(web.engine.gate(), operation, &request).await?;
+    let verdict = actions::replay_letter(web.engine.gate(), &letter, &request).await?;
     web.engine.wake();
     Ok(answer(verdict))
 }
@@ -93,12 +111,12 @@ pub async fn override_checks(
 ) -> Result<Response, Problem> {
     caller.require(Right::Override)?;
     let sent: Override = parse(body)?;
-    let operation = operation_of(&web, &text).await?;
+    let letter = letter(&web, &text).await?;
     let action_id = action_id(&web, &headers)?;
     let request =
         Request { actor: &caller.actor, action_id: &action_id, reason: &sent.reason, origin: &caller.origin };
     let verdict =
-        actions::override_checks(web.engine.gate(), operation, sent.mode, sent.accept_duplicate, &request)
+        actions::override_letter(web.engine.gate(), &letter, sent.mode, sent.accept_duplicate, &request)
             .await?;
     web.engine.wake();
     Ok(answer(verdict))
@@ -146,10 +164,10 @@ fn no_letter() -> Problem {
     Problem::not_found("There is no dead letter with this id.")
 }
 
-async fn operation_of(web: &Web, text: &str) -> Result<Uuid, Problem> {
+async fn letter(web: &Web, text: &str) -> Result<DeadLetterRow, Problem> {
     let mut tx = web.engine.db().read().await?;
     let row = dead_letters::by_id(&mut tx, id(text)?).await?;
-    Ok(row.ok_or_else(no_letter)?.operation_id)
+    row.ok_or_else(no_letter)
 }
 
 fn parse<T: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Result<T, Problem> {

@@ -47,6 +47,12 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "not-found", "Not found", detail)
     }
 
+    /// The call exists, and takes another method.
+    pub fn wrong_method() -> Self {
+        let detail = "This call takes another method; see the header Allow.";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "Method not allowed", detail)
+    }
+
     /// The request cannot be understood.
     pub fn malformed(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed", "Malformed request", detail)

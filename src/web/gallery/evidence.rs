@@ -5,12 +5,13 @@ use crate::domain::attempt::{Cause, Outcome};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, Resolution};
 use crate::domain::operation::{OperationState, Severity};
 use crate::domain::verdict::{CheckName, VerdictKind};
+use crate::web::known::Known;
 use crate::web::page::{Flash, FlashKind, Section};
 use crate::web::pages::dead_letter::{Closed, DeadLetterPage, Payload};
 use crate::web::pages::operation::{Episode, OperationPage};
 use crate::web::pages::verdict::VerdictView;
-use crate::web::timeline::{Attempt, Entry, What};
-use crate::web::view::{Button, Fact, FactValue, Known, Long, Reference};
+use crate::web::timeline::{Attempt, Entry, Finding, What};
+use crate::web::view::{Button, Fact, FactValue, Long, Reference};
 
 fn attempt(w: &Words, number: u32, outcome: Outcome, sentence: &str) -> Attempt {
     Attempt {
@@ -22,7 +23,7 @@ fn attempt(w: &Words, number: u32, outcome: Outcome, sentence: &str) -> Attempt 
         outcome,
         sentence: w.t(sentence),
         took: Some("10 s".into()),
-        headline: w.some("no answer within 10 s"),
+        headline: Some(w.long("no answer within 10 s")),
         reference: None,
         generation: None,
         sent: Some(request(w)),
@@ -33,13 +34,13 @@ fn attempt(w: &Words, number: u32, outcome: Outcome, sentence: &str) -> Attempt 
 
 fn timeline(w: &Words) -> Vec<Entry> {
     let mut first = attempt(w, 1, Outcome::NotSent, "No connection could be made, so nothing was sent.");
-    first.headline = w.some("connection refused");
+    first.headline = Some(w.long("connection refused"));
     first.took = Some("12 ms".into());
     first.sent = None;
     first.wait =
         w.some("Waits 7 s: a random part of 10 s, so that many operations do not come back at once.");
     let mut second = attempt(w, 2, Outcome::Throttled, "The CRM was too busy and did not take it.");
-    second.headline = w.some("503 Service Unavailable");
+    second.headline = Some(w.long("503 Service Unavailable"));
     second.took = Some("340 ms".into());
     second.came_back = Some(answer(w));
     second.wait = w.some("Waits 30 s, as the CRM asked in Retry-After. This uses up no attempt.");
@@ -55,6 +56,14 @@ fn timeline(w: &Words) -> Vec<Entry> {
     fourth.took = None;
     fourth.headline = None;
     fourth.generation = w.some("second key of this step");
+    let asked = Finding {
+        outcome: Outcome::Uncertain,
+        sentence: w.t("It could not say: the lookup itself timed out."),
+        reference: None,
+        by: w.t("anna.k"),
+        sent: Some(request(w)),
+        came_back: Some(answer(w)),
+    };
     let entry = |n: u32, seconds, what| Entry { anchor: format!("e{n}"), at: ago(seconds), what };
     vec![
         entry(1, 249, What::Received { text: w.t("Handed in by token:shop under the key ticket:10443:v1, after the carrier reported the parcel lost.") }),
@@ -63,7 +72,7 @@ fn timeline(w: &Words) -> Vec<Entry> {
         entry(4, 210, What::Attempt(Box::new(third))),
         entry(5, 200, What::Event { text: w.t("Put before a person: it may have happened, and the CRM must be asked first.") }),
         entry(6, 120, What::Note { by: w.t("ben.o"), text: w.long("Customer called at 09:03. Told them we are on it.") }),
-        entry(7, 90, What::Finding { outcome: Outcome::Uncertain, text: w.t("It could not say: the lookup itself timed out."), reference: None, by: w.t("anna.k"), sent: Some(request(w)), came_back: Some(answer(w)) }),
+        entry(7, 90, What::Finding(Box::new(asked))),
         entry(8, 40, What::Action { by: w.t("anna.k"), text: w.t("asked for a replay"), reason: Some(w.long("Nothing in the CRM under this order.")) }),
         entry(9, 38, What::Attempt(Box::new(fourth))),
     ]
@@ -175,6 +184,11 @@ pub(super) fn operation(w: &Words) -> OperationPage {
         facts: facts(w),
         steps: steps(w),
         timeline: timeline(w),
+        payload: Payload {
+            text: Some(Long::block(w.t("{\n  \"order_id\": 10443\n}"))),
+            note: None,
+            unmask: None,
+        },
         episodes: vec![Episode {
             href: ID.into(),
             status: DeadLetterStatus::Open,

@@ -7,9 +7,11 @@ use crate::domain::actor::Role;
 use crate::domain::operation::StepState;
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::CheckName;
+use crate::web::known::{CheckRow, Knowledge, Known};
+use crate::web::listing::{Chip, Choice, Select};
 use crate::web::page::{Layout, Section, SignedIn};
 use crate::web::timeline::{Answer, Request, Step};
-use crate::web::view::{CheckRow, Chip, Choice, Fact, Knowledge, Known, Long, Reference, Select, When};
+use crate::web::view::{Fact, Long, Reference, When};
 
 /// Where texts come from: as written, or from a bag of nasty ones.
 pub(super) struct Words {
@@ -50,6 +52,7 @@ impl Words {
         Long::line(self.t(text))
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "it fills fields that are optional")]
     pub(super) fn some(&self, text: &str) -> Option<String> {
         Some(self.t(text))
     }

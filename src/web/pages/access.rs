@@ -1,9 +1,20 @@
-//! The doors: sign-in, and the first account.
+//! The doors: sign-in, and one-time links.
 
 use askama::Template;
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use tower_sessions::Session;
 
-use crate::web::page::Layout;
-use crate::web::view::{Field, When};
+use crate::accounts::{self, AccountError, LinkFor, MIN_PASSWORD};
+use crate::store::accounts::{UserRow, user_by_name};
+use crate::web::Web;
+use crate::web::failure::{Failure, sentence};
+use crate::web::guard::{self, OpenForm, Posted, Signed};
+use crate::web::page::{Layout, render, render_as};
+use crate::web::view::{Field, When, coarse};
 
 /// `/login`
 #[derive(Template, Debug)]
@@ -13,8 +24,10 @@ pub struct LoginPage {
     pub layout: Layout,
     /// The name as typed. A wrong name and a wrong password read the same.
     pub name: Field,
-    /// Why it failed, in words; also "You were signed out after 15 minutes".
+    /// Why it failed, in words.
     pub problem: Option<String>,
+    /// What was done just now, such as a change of the password.
+    pub note: Option<String>,
     /// Where to go after: a path of the desk, checked by the handler.
     pub next: Option<String>,
 }
@@ -27,6 +40,8 @@ pub struct SetupPage {
     pub layout: Layout,
     /// Where the form goes: this page, token included.
     pub action: String,
+    /// Whose password is set; absent when the link makes the first account.
+    pub person: Option<String>,
     /// The name as typed.
     pub name: Field,
     /// Its value is never filled.
@@ -52,4 +67,197 @@ impl SetupPage {
 /// What a new password has to be, said before it is typed.
 pub(super) fn password_hint(shortest: usize) -> String {
     format!("At least {shortest} characters. A sentence is fine.")
+}
+
+/// The doors' routes.
+pub fn routes() -> Router<Web> {
+    Router::new()
+        .route("/login", get(login).post(sign_in))
+        .route("/logout", post(sign_out))
+        .route("/setup/{token}", get(setup).post(use_setup))
+}
+
+async fn login(Query(asked): Query<Vec<(String, String)>>, who: Option<Signed>) -> Response {
+    if who.is_some() {
+        return Redirect::to("/").into_response();
+    }
+    let asked = |name: &str| asked.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    render(&LoginPage {
+        layout: Layout::outside("Sign in", ""),
+        name: Field::default(),
+        problem: None,
+        note: asked("changed").map(|_| "Your password is changed. Sign in with the new one.".to_owned()),
+        next: asked("next").filter(|path| is_local(path)),
+    })
+}
+
+async fn sign_in(State(web): State<Web>, form: OpenForm) -> Result<Response, Failure> {
+    let OpenForm { fields, origin, session } = form;
+    let name = fields.get("name");
+    let next = Some(fields.get("next")).filter(|path| is_local(path));
+    let checked = check_password(&web, name, fields.raw("password").to_owned(), &origin).await?;
+    let refused = match checked {
+        Checked::Right(user) => {
+            guard::sign_in(&web, &session, &user).await?;
+            return Ok(Redirect::to(next.unwrap_or("/")).into_response());
+        }
+        refused => refused,
+    };
+    let page = LoginPage {
+        layout: Layout::outside("Sign in", ""),
+        name: Field::of(name),
+        problem: refused.words("That name and password do not belong together."),
+        note: None,
+        next: next.map(str::to_owned),
+    };
+    Ok(refused.answer(&page))
+}
+
+async fn sign_out(posted: Posted) -> Result<Redirect, Failure> {
+    posted.who.sign_out().await?;
+    Ok(Redirect::to("/login"))
+}
+
+/// What came of a password that somebody typed.
+pub(super) enum Checked {
+    /// It is this person's.
+    Right(Box<UserRow>),
+    /// It is not, or nobody has the name, or the account is disabled.
+    Wrong,
+    /// It was not looked at, since too many were tried. Seconds to wait.
+    Later(u64),
+}
+
+impl Checked {
+    /// Why not, with `wrong` for a password that is not right.
+    pub(super) fn words(&self, wrong: &str) -> Option<String> {
+        match self {
+            Self::Right(_) => None,
+            Self::Wrong => Some(wrong.to_owned()),
+            Self::Later(seconds) => {
+                let wait = coarse(std::time::Duration::from_secs(*seconds));
+                Some(format!("There were too many tries. Wait {wait}, then try again."))
+            }
+        }
+    }
+
+    /// The form again.
+    pub(super) fn answer(&self, page: &impl Template) -> Response {
+        match self {
+            Self::Later(seconds) => {
+                let mut response = render_as(StatusCode::TOO_MANY_REQUESTS, page);
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*seconds));
+                response
+            }
+            _ => render_as(StatusCode::UNPROCESSABLE_ENTITY, page),
+        }
+    }
+}
+
+/// Checks a password at a door: not too often, and on record.
+pub(super) async fn check_password(
+    web: &Web,
+    name: &str,
+    password: String,
+    origin: &str,
+) -> Result<Checked, Failure> {
+    let ambient = web.engine.ambient();
+    if let Err(wait) = web.throttle.begin(name, origin, ambient.now()) {
+        tracing::warn!(origin, "too many sign-ins were tried");
+        return Ok(Checked::Later(wait.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)));
+    }
+    let user = accounts::sign_in_from(web.engine.db(), ambient, name, password, origin).await?;
+    Ok(match user {
+        Some(user) => {
+            web.throttle.succeeded(name, origin);
+            Checked::Right(Box::new(user))
+        }
+        None => Checked::Wrong,
+    })
+}
+
+/// A path of the desk itself. Browsers take `//host` and `/\host` for another site, and drop tabs
+/// and line ends before they look.
+fn is_local(path: &str) -> bool {
+    path.starts_with('/')
+        && !path.starts_with("//")
+        && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+}
+
+async fn setup(State(web): State<Web>, Path(token): Path<String>) -> Result<Response, Failure> {
+    let page = setup_page(&web, &token).await?;
+    Ok(render(&page))
+}
+
+async fn setup_page(web: &Web, token: &str) -> Result<SetupPage, Failure> {
+    let ambient = web.engine.ambient();
+    let (purpose, expires) = accounts::link_details(web.engine.db(), ambient, token).await?;
+    let person = match purpose {
+        LinkFor::FirstAdmin => None,
+        LinkFor::Password(name) => Some(name),
+    };
+    let title = if person.is_some() { "Set your password" } else { "First account" };
+    Ok(SetupPage {
+        layout: Layout::outside(title, ""),
+        action: format!("/setup/{token}"),
+        person,
+        name: Field::default(),
+        password: Field::default(),
+        shortest: MIN_PASSWORD,
+        expires: When::at(expires, ambient.now()),
+    })
+}
+
+async fn use_setup(
+    State(web): State<Web>,
+    Path(token): Path<String>,
+    form: OpenForm,
+) -> Result<Response, Failure> {
+    let OpenForm { fields, origin, session } = form;
+    let mut page = setup_page(&web, &token).await?;
+    let (db, ambient) = (web.engine.db(), web.engine.ambient());
+    let (name, password) = (fields.get("name"), fields.raw("password").to_owned());
+    page.name = Field::of(name);
+    match accounts::use_link(db, ambient, &token, name, password, &origin).await {
+        Ok(name) => enter(&web, &session, &name).await,
+        Err(error @ AccountError::Name(_)) => {
+            page.name.error = Some(sentence(&error.to_string()));
+            Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &page))
+        }
+        Err(error @ AccountError::Password(_)) => {
+            page.password.error = Some(sentence(&error.to_string()));
+            Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &page))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Lets somebody in who has just chosen their password; they sign in with it from now on.
+async fn enter(web: &Web, session: &Session, name: &str) -> Result<Response, Failure> {
+    let mut tx = web.engine.db().read().await?;
+    let user = user_by_name(&mut tx, name).await?;
+    drop(tx);
+    // A link outlives the moment in which its person was shut out.
+    if let Some(user) = user.filter(|user| user.disabled_at.is_none()) {
+        guard::sign_in(web, session, &user).await?;
+        return Ok(Redirect::to("/").into_response());
+    }
+    Ok(Redirect::to("/login").into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_local;
+
+    #[test]
+    fn only_paths_of_the_desk_are_followed() {
+        for path in ["/", "/dead-letters?status=open&page=2", "/operations/1#e3"] {
+            assert!(is_local(path), "{path}");
+        }
+        for path in
+            ["", "x", "//evil.example", "/\\evil.example", "/\t/evil.example", "https://evil.example", "/ä"]
+        {
+            assert!(!is_local(path), "{path}");
+        }
+    }
 }

@@ -1,10 +1,19 @@
 //! The reader's own account.
 
 use askama::Template;
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
 
+use super::access::{Checked, check_password};
+use crate::accounts::{self, AccountError, MIN_PASSWORD};
 use crate::domain::actor::{Right, Role};
+use crate::web::Web;
+use crate::web::failure::{Failure, sentence};
+use crate::web::guard::{Posted, Signed};
 use crate::web::labels;
-use crate::web::page::{Layout, Section};
+use crate::web::page::{Layout, Section, render};
 use crate::web::view::{Field, When};
 
 /// `/account`
@@ -47,7 +56,7 @@ impl AccountPage {
 #[derive(Clone, Debug)]
 pub struct RightRow {
     /// What it lets one do.
-    pub words: &'static str,
+    pub words: String,
     /// Its published name.
     pub right: Right,
     /// The reader has it.
@@ -65,4 +74,56 @@ pub fn rights_of(role: Role) -> Vec<RightRow> {
         from: Role::least(right),
     };
     Right::ALL.iter().map(row).collect()
+}
+
+/// The account's routes.
+pub fn routes() -> Router<Web> {
+    Router::new().route("/account", get(account)).route("/account/password", post(change_password))
+}
+
+async fn account(State(web): State<Web>, who: Signed) -> Response {
+    render(&page(&web, &who).await)
+}
+
+async fn page(web: &Web, who: &Signed) -> AccountPage {
+    AccountPage {
+        layout: who.layout("Account", Section::Account).await,
+        name: who.user.name.clone(),
+        role: who.user.role,
+        rights: rights_of(who.user.role),
+        signed_in_at: Some(When::at(who.since, web.engine.ambient().now())),
+        old_password: Field::default(),
+        new_password: Field::default(),
+        shortest: MIN_PASSWORD,
+        action_id: web.engine.ambient().opaque().to_string(),
+    }
+}
+
+async fn change_password(State(web): State<Web>, posted: Posted) -> Result<Response, Failure> {
+    let Posted { who, fields } = posted;
+    let (old, new) = (fields.raw("old").to_owned(), fields.raw("new").to_owned());
+    let mut again = page(&web, &who).await;
+    if let Err(error) = accounts::password_fits(&new) {
+        again.new_password.error = Some(sentence(&error.to_string()));
+        return Ok(Checked::Wrong.answer(&again));
+    }
+    let checked = check_password(&web, &who.user.name, old.clone(), &who.origin).await?;
+    if let Some(words) = checked.words("That is not your present password.") {
+        again.old_password.error = Some(words);
+        return Ok(checked.answer(&again));
+    }
+    let actor = who.actor();
+    let (db, ambient) = (web.engine.db(), web.engine.ambient());
+    match accounts::change_password(db, ambient, &who.user.name, old, new, &who.by(&actor)).await {
+        Ok(()) => {
+            who.sign_out().await?;
+            Ok(Redirect::to("/login?changed").into_response())
+        }
+        // Somebody changed it between the two looks.
+        Err(error @ AccountError::Password(_)) => {
+            again.old_password.error = Some(sentence(&error.to_string()));
+            Ok(Checked::Wrong.answer(&again))
+        }
+        Err(error) => Err(error.into()),
+    }
 }

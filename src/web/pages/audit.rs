@@ -1,10 +1,177 @@
 //! Who did what.
 
+use std::collections::HashMap;
+use std::time::Duration;
+
 use askama::Template;
+use axum::Router;
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use axum::routing::get;
+use uuid::Uuid;
 
 use crate::domain::actor::Right;
-use crate::web::page::{Layout, Section};
-use crate::web::view::{Chip, Field, Long, Pager, Reference, Select, When};
+use crate::domain::filter::{AuditFilter, Parameters};
+use crate::domain::time::Timestamp;
+use crate::engine::thread;
+use crate::store::operations::{self, SearchRow};
+use crate::store::{audit, audit::AuditRow as Stored};
+use crate::web::Web;
+use crate::web::failure::Failure;
+use crate::web::guard::Signed;
+use crate::web::listing::{Chip, Pager, Select};
+use crate::web::page::{Layout, Section, render};
+use crate::web::tell::mask::Mask;
+use crate::web::tell::{act, list};
+use crate::web::view::{Field, Long, Reference, When};
+
+const PATH: &str = "/audit";
+const DAY: Duration = Duration::from_hours(24);
+
+/// The list.
+pub fn routes() -> Router<Web> {
+    Router::new().route(PATH, get(index))
+}
+
+async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -> Result<Response, Failure> {
+    who.require(Right::Audit)?;
+    let given = list::parameters(query.as_deref());
+    let asked = Asked::read(&given)?;
+    let page = Parameters(&given).page()?;
+    let (config, now) = (web.engine.config(), web.engine.ambient().now());
+    let layout = who.layout("Audit", Section::Audit).await;
+    let mut tx = web.engine.db().read().await?;
+    let layout = list::rail(&mut tx, layout).await?;
+    let mut filter = asked.filter.clone();
+    if let Some(text) = &asked.operation {
+        // An operation that is not there did nothing, and nothing was done to it.
+        filter.operation = Some(thread::find(&mut tx, text).await?.unwrap_or(Uuid::nil()));
+    }
+    let listed = audit::list(&mut tx, &filter, page).await?;
+    let mut ids: Vec<Uuid> = listed.items.iter().filter_map(|row| row.operation_id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let rows = operations::by_ids(&mut tx, &ids).await?;
+    let values = operations::search_values(&mut tx, &ids).await?;
+    let kinds: Vec<(Uuid, &str)> = rows.iter().map(|row| (row.id, row.kind.as_str())).collect();
+    let masks = Mask::of_list(&mut tx, config, &kinds).await?;
+    drop(tx);
+    let none = Mask::default();
+    let names: HashMap<Uuid, String> = rows
+        .iter()
+        .map(|row| {
+            let mask = masks.get(&row.id).unwrap_or(&none);
+            let own: Vec<SearchRow> =
+                values.iter().filter(|value| value.operation_id == row.id).cloned().collect();
+            let ids = list::ids(&own, mask);
+            let name = if ids.is_empty() { mask.text(&row.key) } else { ids };
+            (row.id, format!("{} \u{b7} {name}", row.kind))
+        })
+        .collect();
+    let row = |row: &Stored| {
+        let mask = row.operation_id.and_then(|id| masks.get(&id)).unwrap_or(&none);
+        present(row, mask, &names, now)
+    };
+    let pairs = asked.pairs();
+    Ok(render(&AuditPage {
+        layout,
+        chain: None,
+        actor: Field::of(asked.filter.actor.clone().unwrap_or_default()),
+        operation: Field::of(asked.operation.clone().unwrap_or_default()),
+        from: Field::of(asked.from.clone()),
+        to: Field::of(asked.to.clone()),
+        action: list::select(
+            "action",
+            "Action",
+            "Any",
+            act::ACTIONS.iter().map(|(name, words)| ((*name).to_owned(), (*words).to_owned())),
+            asked.filter.action.as_deref(),
+        ),
+        chips: pairs.iter().map(|(name, value)| chip(&pairs, name, value)).collect(),
+        rows: listed.items.iter().map(row).collect(),
+        pager: list::pager(PATH, &pairs, page.limit, &listed),
+    }))
+}
+
+fn present(row: &Stored, mask: &Mask, names: &HashMap<Uuid, String>, now: Timestamp) -> AuditRow {
+    let (result, refused) = act::result(row);
+    let target = match (row.dead_letter_id, row.operation_id) {
+        (Some(id), _) => Some((format!("/dead-letters/{id}"), row.operation_id)),
+        (None, Some(id)) => Some((format!("/operations/{id}"), Some(id))),
+        (None, None) => None,
+    };
+    // What has no place of its own is named by the detail.
+    let mut what = act::what(&row.action);
+    let mut result = result;
+    match act::detail(row, mask) {
+        Some(detail) if target.is_none() => what = format!("{what}: {detail}"),
+        Some(detail) => result = format!("{result}: {detail}"),
+        None => {}
+    }
+    AuditRow {
+        at: When::at(row.at, now),
+        who: row.actor.clone(),
+        what,
+        target: target.map(|(href, operation)| {
+            let name = operation.and_then(|id| names.get(&id)).cloned();
+            Reference::here(name.unwrap_or_else(|| "an operation".to_owned()), href)
+        }),
+        why: row.reason.as_deref().map(|text| Long::line(mask.text(text))),
+        from: (!row.origin.is_empty()).then(|| row.origin.clone()),
+        result,
+        refused,
+    }
+}
+
+/// The filter as it was asked for: an operation by its id, its key or a dead letter's id, and days
+/// of which the last one counts whole.
+struct Asked {
+    filter: AuditFilter,
+    operation: Option<String>,
+    from: String,
+    to: String,
+}
+
+impl Asked {
+    fn read(given: &[(String, String)]) -> Result<Self, Failure> {
+        let get = |name: &str| {
+            let value = given.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.trim());
+            value.replace('\0', "\u{fffd}")
+        };
+        let rest: Vec<(String, String)> =
+            given.iter().filter(|(name, _)| name != "operation").cloned().collect();
+        let mut filter = Parameters(&rest).audit()?;
+        let (operation, from, to) = (get("operation"), get("from"), get("to"));
+        if to.len() == 10 {
+            filter.to = filter.to.map(|to| to.plus(DAY));
+        }
+        Ok(Self { filter, operation: Some(operation).filter(|text| !text.is_empty()), from, to })
+    }
+
+    fn pairs(&self) -> Vec<(&'static str, String)> {
+        [
+            ("operation", self.operation.clone().unwrap_or_default()),
+            ("actor", self.filter.actor.clone().unwrap_or_default()),
+            ("action", self.filter.action.clone().unwrap_or_default()),
+            ("from", self.from.clone()),
+            ("to", self.to.clone()),
+        ]
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .collect()
+    }
+}
+
+fn chip(pairs: &[(&'static str, String)], name: &str, value: &str) -> Chip {
+    let (label, words) = match name {
+        "operation" => ("Operation", value.to_owned()),
+        "actor" => ("Who", value.to_owned()),
+        "action" => ("Action", act::what(value)),
+        "from" => ("From", value.to_owned()),
+        _ => ("To", value.to_owned()),
+    };
+    list::chip(PATH, pairs, name, label, words)
+}
 
 /// `/audit`
 #[derive(Template, Debug)]

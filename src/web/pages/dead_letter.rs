@@ -1,15 +1,99 @@
 //! One dead letter: what happened, and the safest next step.
 
 use askama::Template;
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use axum::routing::get;
+use uuid::Uuid;
 
 use super::verdict::VerdictView;
 use crate::domain::actor::Right;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, Resolution};
 use crate::domain::operation::Severity;
+use crate::domain::words;
+use crate::engine::thread::Thread;
+use crate::store::dead_letters::{self, DeadLetterRow};
+use crate::web::Web;
+use crate::web::failure::Failure;
+use crate::web::guard::Signed;
+use crate::web::known::Knowledge;
 use crate::web::labels::Mark as _;
-use crate::web::page::{Layout, Section};
+use crate::web::page::{Layout, Section, render};
+use crate::web::tell::{Tale, card, facts, list, sentence, timeline};
 use crate::web::timeline::{Entry, Step, What};
-use crate::web::view::{Button, Fact, FactValue, Knowledge, Long, Reference, When};
+use crate::web::view::{Button, Fact, FactValue, Long, Reference, When};
+
+/// One of them.
+pub fn routes() -> Router<Web> {
+    Router::new().route("/dead-letters/{id}", get(show))
+}
+
+async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Result<Response, Failure> {
+    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
+    let (config, now) = (web.engine.config(), web.engine.ambient().now());
+    let mut tx = web.engine.db().read().await?;
+    let letter = dead_letters::by_id(&mut tx, id).await?.ok_or(Failure::NotFound)?;
+    let thread = Thread::load(&mut tx, letter.operation_id).await?.ok_or(Failure::NotFound)?;
+    let tale = Tale::new(config, &thread, now, who.user.role);
+    let title = format!("{}: {}", tale.name(), words::step_name(&letter.step));
+    let layout = list::rail(&mut tx, who.layout(title, Section::DeadLetters).await).await?;
+    let related = facts::related(&mut tx, config, &thread, &tale, Some(id)).await?;
+    drop(tx);
+    let told = thread.attempts.iter().rev().find(|attempt| attempt.position == letter.position);
+    let [sentence, next_step] =
+        sentence::dead_letter(config, &letter, &tale.mask, told.and_then(sentence::told));
+    let knowledge = card::knowledge(&tale);
+    let (buttons, more) = card::buttons(&tale, &letter, &knowledge);
+    let open = letter.status == DeadLetterStatus::Open;
+    Ok(render(&DeadLetterPage {
+        layout,
+        certainty: letter.certainty,
+        status: letter.status,
+        severity: letter.severity,
+        opened: When::at(letter.opened_at, now),
+        sentence: Long::line(sentence),
+        next_step: match letter.status {
+            DeadLetterStatus::Replaying => {
+                "It is being tried again now. The attempt appears below when it ends.".to_owned()
+            }
+            _ => next_step,
+        },
+        parked_because: open.then(|| words::park_reason(letter.why).to_owned()),
+        verdict: None,
+        closed: closed(&letter, &tale),
+        knowledge,
+        buttons,
+        more,
+        steps: timeline::steps(&tale, Some(letter.position)),
+        timeline: timeline::entries(&tale),
+        facts: facts::operation(&tale),
+        promise: facts::promise(&tale),
+        payload: facts::payload(&tale),
+        related,
+        operation: Reference::here(
+            "The whole operation, to print",
+            format!("/operations/{}", letter.operation_id),
+        ),
+    }))
+}
+
+fn closed(letter: &DeadLetterRow, tale: &Tale<'_>) -> Option<Closed> {
+    let at = letter.closed_at?;
+    let reference = letter.reference.as_deref().map(|text| tale.mask.text(text));
+    let reason = letter.reason.as_deref().map(|text| tale.mask.text(text));
+    Some(Closed {
+        resolution: letter.resolution,
+        by: letter.closed_by.clone().unwrap_or_else(|| "the engine".to_owned()),
+        at: When::at(at, tale.now),
+        reason: match (reason, reference) {
+            (Some(reason), Some(reference)) => Some(Long::line(format!("{reason} (reference {reference})"))),
+            (Some(text), None) => Some(Long::line(text)),
+            (None, Some(reference)) => Some(Long::line(format!("Reference there: {reference}"))),
+            (None, None) => None,
+        },
+    })
+}
 
 /// `/dead-letters/{id}`
 #[derive(Template, Debug)]

@@ -3,6 +3,7 @@
 pub mod access;
 pub mod account;
 pub mod audit;
+mod case;
 pub mod dead_letter;
 pub mod dead_letters;
 pub mod error;
@@ -22,4 +23,16 @@ use super::Web;
 /// The desk's routes. GET changes nothing.
 pub fn routes() -> Router<Web> {
     Router::new()
+        .merge(triage::routes())
+        .merge(dead_letters::routes())
+        .merge(dead_letter::routes())
+        .merge(operations::routes())
+        .merge(operation::routes())
+        .merge(audit::routes())
+        .merge(replay::routes())
+        .merge(resolve::routes())
+        .merge(override_form::routes())
+        .merge(access::routes())
+        .merge(account::routes())
+        .merge(people::routes())
 }

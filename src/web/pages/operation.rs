@@ -1,14 +1,65 @@
 //! One operation: the thread of evidence.
 
 use askama::Template;
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use axum::routing::get;
+use uuid::Uuid;
 
+use super::dead_letter::Payload;
 use crate::domain::actor::Right;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus};
 use crate::domain::operation::OperationState;
+use crate::engine::thread::Thread;
+use crate::web::Web;
+use crate::web::failure::Failure;
+use crate::web::guard::Signed;
 use crate::web::labels::Mark as _;
-use crate::web::page::{Layout, Section};
+use crate::web::page::{Layout, Section, render};
+use crate::web::tell::{Tale, facts, list, sentence, timeline};
 use crate::web::timeline::{Entry, Step, What};
 use crate::web::view::{Fact, FactValue, Reference, When};
+
+/// One of them.
+pub fn routes() -> Router<Web> {
+    Router::new().route("/operations/{id}", get(show))
+}
+
+async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Result<Response, Failure> {
+    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
+    let (config, now) = (web.engine.config(), web.engine.ambient().now());
+    let mut tx = web.engine.db().read().await?;
+    let thread = Thread::load(&mut tx, id).await?.ok_or(Failure::NotFound)?;
+    let tale = Tale::new(config, &thread, now, who.user.role);
+    let title = format!("{}: {}", tale.name(), thread.operation.kind);
+    let layout = list::rail(&mut tx, who.layout(title, Section::Operations).await).await?;
+    let related = facts::related(&mut tx, config, &thread, &tale, None).await?;
+    drop(tx);
+    let here = thread.live_letter().map(|letter| letter.position);
+    let mut all = facts::operation(&tale);
+    all.extend(facts::record(&tale));
+    let episode = |letter: &crate::store::dead_letters::DeadLetterRow| Episode {
+        href: format!("/dead-letters/{}", letter.id),
+        status: letter.status,
+        certainty: letter.certainty,
+        opened: When::at(letter.opened_at, now),
+    };
+    Ok(render(&OperationPage {
+        layout,
+        state: thread.operation.state(),
+        sentence: sentence::operation(&tale),
+        kind: thread.operation.kind.clone(),
+        key: tale.mask.text(&thread.operation.key),
+        facts: all,
+        steps: timeline::steps(&tale, here),
+        timeline: timeline::entries(&tale),
+        payload: facts::payload(&tale),
+        episodes: thread.letters.iter().map(episode).collect(),
+        related,
+        printed: format!("Seen by {} on {}.", who.user.name, When::at(now, now).full),
+    }))
+}
 
 /// `/operations/{id}`
 #[derive(Template, Debug)]
@@ -30,6 +81,8 @@ pub struct OperationPage {
     pub steps: Vec<Step>,
     /// Oldest first.
     pub timeline: Vec<Entry>,
+    /// Masked where the type says so.
+    pub payload: Payload,
     /// Episodes in which it waited for a person, newest first.
     pub episodes: Vec<Episode>,
     /// Corrections and operations with the same business ids.

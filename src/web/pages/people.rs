@@ -1,11 +1,24 @@
 //! Who works here.
 
 use askama::Template;
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use uuid::Uuid;
 
-use crate::domain::actor::Right;
-use crate::domain::actor::Role;
-use crate::web::page::{Layout, Section};
-use crate::web::view::When;
+use crate::accounts::{self, AccountError};
+use crate::domain::actor::{Right, Role};
+use crate::domain::words;
+use crate::store::accounts::{UserRow, user_by_id, users};
+use crate::store::audit::last_sign_ins;
+use crate::web::Web;
+use crate::web::failure::{Failure, sentence};
+use crate::web::guard::{Posted, Signed};
+use crate::web::listing::Choice;
+use crate::web::page::{Layout, Section, render, render_as};
+use crate::web::view::{Field, When};
 
 /// `/people`
 #[derive(Template, Debug)]
@@ -15,11 +28,25 @@ pub struct PeoplePage {
     pub layout: Layout,
     /// By name.
     pub rows: Vec<PersonRow>,
+    /// A link that was made just now, shown this once.
+    pub link: Option<OneTimeLink>,
+    /// Why something was not done.
+    pub problem: Option<String>,
+    /// The name of somebody new, as typed.
+    pub name: Field,
+    /// The roles that they can have.
+    pub roles: Vec<Choice>,
 }
 
 /// One account.
 #[derive(Clone, Debug)]
 pub struct PersonRow {
+    /// Where its forms go.
+    pub path: String,
+    /// The name on the page of the field that changes the role.
+    pub field: String,
+    /// The roles that they can have.
+    pub roles: Vec<Choice>,
     /// Their name.
     pub name: String,
     /// Their role.
@@ -32,4 +59,170 @@ pub struct PersonRow {
     pub seen: Option<When>,
     /// It is the reader's own.
     pub own: bool,
+}
+
+/// With which somebody sets their password.
+#[derive(Clone, Debug)]
+pub struct OneTimeLink {
+    /// For whom.
+    pub name: String,
+    /// Its address.
+    pub url: String,
+}
+
+/// The routes of people.
+pub fn routes() -> Router<Web> {
+    Router::new()
+        .route("/people", get(people).post(add))
+        .route("/people/{id}/role", post(change_role))
+        .route("/people/{id}/disable", post(disable))
+        .route("/people/{id}/enable", post(enable))
+        .route("/people/{id}/link", post(new_link))
+}
+
+async fn people(State(web): State<Web>, who: Signed) -> Result<Response, Failure> {
+    who.require(Right::ManagePeople)?;
+    Ok(render(&page(&web, &who).await?))
+}
+
+async fn page(web: &Web, who: &Signed) -> Result<PeoplePage, Failure> {
+    let now = web.engine.ambient().now();
+    let mut tx = web.engine.db().read().await?;
+    let (users, seen) = (users(&mut tx).await?, last_sign_ins(&mut tx).await?);
+    drop(tx);
+    let row = |user: UserRow| PersonRow {
+        path: format!("/people/{}", user.id),
+        field: format!("role-{}", user.id),
+        roles: roles(user.role),
+        role: user.role,
+        active: user.disabled_at.is_none(),
+        created: When::at(user.created_at, now),
+        seen: seen.iter().find(|(name, _)| *name == user.name).map(|(_, at)| When::at(*at, now)),
+        own: user.id == who.user.id,
+        name: user.name,
+    };
+    Ok(PeoplePage {
+        layout: who.layout("People", Section::People).await,
+        rows: users.into_iter().map(row).collect(),
+        link: None,
+        problem: None,
+        name: Field::default(),
+        roles: roles(Role::Operator),
+    })
+}
+
+/// All roles, one of them chosen.
+pub fn roles(chosen: Role) -> Vec<Choice> {
+    let choice = |&each: &Role| Choice {
+        value: each.to_string(),
+        words: words::role(each).label.to_owned(),
+        chosen: each == chosen,
+    };
+    Role::ALL.iter().map(choice).collect()
+}
+
+fn role(posted: &Posted) -> Result<Role, Failure> {
+    posted.fields.get("role").parse().map_err(|_| Failure::BadForm(StatusCode::UNPROCESSABLE_ENTITY))
+}
+
+async fn add(State(web): State<Web>, posted: Posted) -> Result<Response, Failure> {
+    let who = &posted.who;
+    who.require(Right::ManagePeople)?;
+    let role = role(&posted)?;
+    let actor = who.actor();
+    let (db, ambient) = (web.engine.db(), web.engine.ambient());
+    let name = posted.fields.get("name");
+    match accounts::add_user(db, ambient, name, role, None, &who.by(&actor)).await {
+        Ok(user) => show_link(&web, who, user.name).await,
+        Err(error @ AccountError::Name(_)) => {
+            let name = Field::wrong(name, sentence(&error.to_string()));
+            let page = PeoplePage { name, roles: roles(role), ..page(&web, who).await? };
+            Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &page))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes a link and shows it in the answer itself: it is kept nowhere it could be read again.
+async fn show_link(web: &Web, who: &Signed, name: String) -> Result<Response, Failure> {
+    let actor = who.actor();
+    let (db, ambient) = (web.engine.db(), web.engine.ambient());
+    let secret = accounts::make_link(db, ambient, Some(&name), &who.by(&actor)).await?;
+    let root = web.engine.config().server.public_url.as_str().trim_end_matches('/');
+    let link = Some(OneTimeLink { name, url: format!("{root}/setup/{secret}") });
+    Ok(render(&PeoplePage { link, ..page(web, who).await? }))
+}
+
+/// The person that an address names.
+async fn person(web: &Web, id: &str) -> Result<UserRow, Failure> {
+    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
+    let mut tx = web.engine.db().read().await?;
+    user_by_id(&mut tx, id).await?.ok_or(Failure::NotFound)
+}
+
+/// The list again: after what was done, or with why it was not.
+async fn answer(
+    web: &Web,
+    who: &Signed,
+    outcome: Result<(), AccountError>,
+    done: String,
+) -> Result<Response, Failure> {
+    match outcome {
+        Ok(()) => {
+            who.flash(true, done).await?;
+            Ok(Redirect::to("/people").into_response())
+        }
+        Err(error @ AccountError::LastAdmin(_)) => {
+            let problem = Some(sentence(&error.to_string()));
+            Ok(render_as(StatusCode::CONFLICT, &PeoplePage { problem, ..page(web, who).await? }))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn change_role(
+    State(web): State<Web>,
+    Path(id): Path<String>,
+    posted: Posted,
+) -> Result<Response, Failure> {
+    let who = &posted.who;
+    who.require(Right::ManagePeople)?;
+    let role = role(&posted)?;
+    let name = person(&web, &id).await?.name;
+    let actor = who.actor();
+    let (db, ambient) = (web.engine.db(), web.engine.ambient());
+    let outcome = accounts::set_role(db, ambient, &name, role, &who.by(&actor)).await;
+    answer(&web, who, outcome, format!("{name} is {role} now and has to sign in again.")).await
+}
+
+async fn disable(
+    State(web): State<Web>,
+    Path(id): Path<String>,
+    posted: Posted,
+) -> Result<Response, Failure> {
+    let who = &posted.who;
+    who.require(Right::ManagePeople)?;
+    let name = person(&web, &id).await?.name;
+    let actor = who.actor();
+    let outcome = accounts::disable(web.engine.db(), web.engine.ambient(), &name, &who.by(&actor)).await;
+    answer(&web, who, outcome, format!("{name} can no longer sign in, and is signed out.")).await
+}
+
+async fn enable(State(web): State<Web>, Path(id): Path<String>, posted: Posted) -> Result<Response, Failure> {
+    let who = &posted.who;
+    who.require(Right::ManagePeople)?;
+    let name = person(&web, &id).await?.name;
+    let actor = who.actor();
+    let outcome = accounts::enable(web.engine.db(), web.engine.ambient(), &name, &who.by(&actor)).await;
+    answer(&web, who, outcome, format!("{name} can sign in again.")).await
+}
+
+async fn new_link(
+    State(web): State<Web>,
+    Path(id): Path<String>,
+    posted: Posted,
+) -> Result<Response, Failure> {
+    posted.who.require(Right::ManagePeople)?;
+    let name = person(&web, &id).await?.name;
+    show_link(&web, &posted.who, name).await
 }

@@ -1,12 +1,96 @@
 //! The first screen: what needs a person now.
 
+use std::time::Duration;
+
 use askama::Template;
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
 
 use crate::domain::actor::Right;
-use crate::domain::dead_letter::Certainty;
+use crate::domain::dead_letter::{Certainty, DeadLetterStatus};
+use crate::domain::filter::DeadLetterFilter;
+use crate::store::{dead_letters, operations};
+use crate::web::Web;
+use crate::web::failure::Failure;
+use crate::web::guard::Signed;
 use crate::web::labels::Mark as _;
-use crate::web::page::{Layout, Section};
-use crate::web::view::When;
+use crate::web::page::{Layout, Section, render};
+use crate::web::tell::list;
+use crate::web::view::{When, grouped};
+
+mod causes;
+mod figures;
+mod urgent;
+
+const LIST: &str = "/dead-letters";
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
+/// Rows of the table of causes; the list has the rest.
+const MOST_CAUSES: i64 = 50;
+
+/// The first screen.
+pub fn routes() -> Router<Web> {
+    Router::new().route("/", get(index))
+}
+
+async fn index(State(web): State<Web>, who: Signed) -> Result<Response, Failure> {
+    let (config, now) = (web.engine.config(), web.engine.ambient().now());
+    let layout = who.layout("Triage", Section::Triage).await;
+    let mut tx = web.engine.db().read().await?;
+    let layout = list::rail(&mut tx, layout).await?;
+    let stored = dead_letters::figures(&mut tx, now).await?;
+    let first = operations::first_received(&mut tx).await?;
+    let figures = figures::all(&mut tx, &stored, first, now).await?;
+    let urgent = urgent::all(&mut tx, config, &who.user.name, now).await?;
+    let causes = dead_letters::causes(&mut tx, now, MOST_CAUSES).await?;
+    let replaying = DeadLetterFilter { status: Some(DeadLetterStatus::Replaying), ..open() };
+    let replaying = list::count(&mut tx, &replaying).await?;
+    drop(tx);
+    Ok(render(&TriagePage {
+        layout,
+        figures,
+        urgent,
+        causes: causes.iter().map(|row| causes::row(row, config, now)).collect(),
+        handled: handled(stored.handled, replaying),
+        unused: first.is_none(),
+    }))
+}
+
+fn open() -> DeadLetterFilter {
+    DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() }
+}
+
+/// The list's address under a filter, which it takes for open ones when no status is given.
+fn link(filter: &DeadLetterFilter) -> String {
+    let mut pairs = filter.pairs();
+    match filter.status {
+        Some(DeadLetterStatus::Open) => pairs.retain(|(name, _)| *name != "status"),
+        Some(_) => {}
+        None => pairs.insert(0, ("status", "any".to_owned())),
+    }
+    list::address(LIST, &pairs)
+}
+
+fn shown(count: i64) -> String {
+    grouped(usize::try_from(count).unwrap_or(0))
+}
+
+fn handled(closed: i64, replaying: i64) -> Vec<String> {
+    let mut lines = Vec::new();
+    match closed {
+        0 => {}
+        1 => lines.push("One dead letter was closed in the last 24 hours.".to_owned()),
+        n => lines.push(format!("{} dead letters were closed in the last 24 hours.", shown(n))),
+    }
+    match replaying {
+        0 => {}
+        1 => lines.push("One is being tried again now.".to_owned()),
+        n => lines.push(format!("{} are being tried again now.", list::number(n))),
+    }
+    lines
+}
 
 /// `/`
 #[derive(Template, Debug)]
@@ -74,6 +158,8 @@ pub enum UrgentKind {
     KeyWindow,
     /// It is critical to the business.
     Critical,
+    /// It may have happened, and nobody has found out for a while.
+    Doubt,
     /// It is the reader's.
     Yours,
     /// A destination is paused.
@@ -86,6 +172,7 @@ impl UrgentKind {
         match self {
             Self::KeyWindow => "Window closing",
             Self::Critical => "Critical",
+            Self::Doubt => "Unclear",
             Self::Yours => "Yours",
             Self::Paused => "Paused",
         }
@@ -96,6 +183,7 @@ impl UrgentKind {
         match self {
             Self::KeyWindow => "clock",
             Self::Critical => "warn",
+            Self::Doubt => "maybe",
             Self::Yours => "person",
             Self::Paused => "pause",
         }
@@ -104,7 +192,7 @@ impl UrgentKind {
     /// Its colour.
     pub fn tone(self) -> &'static str {
         match self {
-            Self::KeyWindow | Self::Paused => "maybe",
+            Self::KeyWindow | Self::Doubt | Self::Paused => "maybe",
             Self::Critical => "bad",
             Self::Yours => "info",
         }

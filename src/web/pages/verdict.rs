@@ -4,9 +4,10 @@ use askama::Template;
 
 use crate::domain::actor::Right;
 use crate::domain::verdict::VerdictKind;
+use crate::web::known::CheckRow;
 use crate::web::labels::Mark as _;
 use crate::web::page::{Layout, Section};
-use crate::web::view::{Button, CheckRow, Long, Reference, When};
+use crate::web::view::{Button, Long, Reference, When};
 
 /// The answer, as a banner on a page or as a page of its own.
 #[derive(Clone, Debug)]
@@ -26,9 +27,9 @@ pub struct VerdictView {
 }
 
 impl VerdictView {
-    /// Some check did not pass: then they are shown without a click.
-    pub fn failed(&self) -> bool {
-        self.checks.iter().any(|check| !check.passed)
+    /// Those that did not pass: shown without a click.
+    pub fn failed(&self) -> impl Iterator<Item = &CheckRow> {
+        self.checks.iter().filter(|check| !check.passed)
     }
 }
 

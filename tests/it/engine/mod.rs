@@ -1,3 +1,17 @@
 //! Acceptance, the gate and the worker, on both databases.
 
+mod accept;
+mod answers;
+mod caps;
+mod doubt;
 mod effects;
+mod hostile;
+mod leases;
+mod model;
+mod overrides;
+mod races;
+mod refusals;
+mod replays;
+mod resolutions;
+mod steps;
+mod throttles;

@@ -24,6 +24,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::databases::TestDatabase;
+use super::ledger::Leftovers;
 
 /// Three types of operation, one for each kind of destination.
 pub(crate) const KINDS: [&str; 3] = ["keyed", "lookup", "plain"];
@@ -33,7 +34,10 @@ pub(crate) struct TestApp {
     pub(crate) worker: Worker,
     pub(crate) destination: UnreliableDestination,
     pub(crate) clock: Arc<TestClock>,
+    /// Fails a test that ends with an attempt under way; before the database, which it looks into.
+    _leftovers: Leftovers,
     pub(crate) database: TestDatabase,
+    pub(super) more: String,
 }
 
 impl TestApp {
@@ -41,19 +45,28 @@ impl TestApp {
         Self::configured(database, "").await
     }
 
-    /// With more lines for the configuration's end.
+    /// With more lines for the configuration's end, in which `{destination}` stands for the address.
     pub(crate) async fn configured(database: TestDatabase, more: &str) -> Self {
         install_crypto();
         let destination = UnreliableDestination::start(([127, 0, 0, 1], 0).into(), 1).await.unwrap();
         let clock = Arc::new(TestClock::at(Timestamp::parse("2026-11-29T09:00:00Z").unwrap()));
         let engine = engine(&database.url, &destination.base_url(), Arc::clone(&clock), 1, more).await;
         let worker = engine.worker().unwrap();
-        Self { engine, worker, destination, clock, database }
+        Self {
+            engine,
+            worker,
+            destination,
+            clock,
+            _leftovers: Leftovers::of(&database.url),
+            database,
+            more: more.to_owned(),
+        }
     }
 
     /// Another node on the same database.
     pub(crate) async fn another_node(&self, seed: u64) -> Engine {
-        engine(&self.database.url, &self.destination.base_url(), Arc::clone(&self.clock), seed, "").await
+        engine(&self.database.url, &self.destination.base_url(), Arc::clone(&self.clock), seed, &self.more)
+            .await
     }
 
     pub(crate) async fn try_submit(
@@ -179,6 +192,7 @@ effect = "A ticket"
             )
         })
         .collect();
+    let more = more.replace("{destination}", destination);
     let text = format!(
         r#"
 [server]

@@ -3,6 +3,12 @@
 pub(crate) mod app;
 pub(crate) mod browser;
 pub(crate) mod databases;
+pub(crate) mod desk;
+pub(crate) mod ledger;
+pub(crate) mod routes;
+pub(crate) mod served;
+pub(crate) mod tables;
+mod verbs;
 
 /// A setting that `tests/run` provides. Its absence fails the test: skipped tests pass unnoticed.
 fn provided(name: &str) -> String {

@@ -1,0 +1,164 @@
+//! What is looked up rather than worked off: operations, audit, people.
+
+use super::samples::{ID, Words, ago, chip, layout, select};
+use crate::domain::actor::Role;
+use crate::domain::operation::OperationState;
+use crate::web::listing::Pager;
+use crate::web::page::{Flash, FlashKind, Section};
+use crate::web::pages::audit::{AuditPage, AuditRow};
+use crate::web::pages::operations::{OperationRow, OperationsPage};
+use crate::web::pages::people::{OneTimeLink, PeoplePage, PersonRow, roles};
+use crate::web::view::{Field, Reference};
+
+pub(super) fn operations(w: &Words, found: bool) -> OperationsPage {
+    let row =
+        |state, kind: &str, ids: &str, key: &str, progress: &str, reference: Option<&str>| OperationRow {
+            href: "/operations/01987c3e-4b1f-7d02-9c55-1f0a6be2d310".into(),
+            state,
+            kind: w.t(kind),
+            ids: w.t(ids),
+            key: w.t(key),
+            progress: progress.into(),
+            references: reference.map(|r| w.reference(r)).into_iter().collect(),
+            received: ago(600),
+        };
+    let rows = vec![
+        row(
+            OperationState::Uncertain,
+            "create-ticket",
+            "order 10443 · customer C-77120",
+            "ticket:10443:v1",
+            "1 of 3 steps done",
+            Some("crd_81AF"),
+        ),
+        row(
+            OperationState::Completed,
+            "charge-order",
+            "order 10443 · customer C-77120",
+            "charge:10443",
+            "1 of 1 step done",
+            Some("ch_3PxK2e"),
+        ),
+        row(
+            OperationState::Running,
+            "ship-notice",
+            "order 10443",
+            "notice:10443:2026-11-29",
+            "0 of 1 step done",
+            None,
+        ),
+        row(
+            OperationState::Pending,
+            "post-invoice",
+            "invoice 2291",
+            "invoice:2291",
+            "0 of 2 steps done",
+            None,
+        ),
+        row(
+            OperationState::Failed,
+            "reserve-stock",
+            "order 10443 · sku 8-112-B",
+            "stock:10443:8-112-B",
+            "0 of 1 step done",
+            None,
+        ),
+    ];
+    OperationsPage {
+        layout: layout(w, "Operations", Section::Operations),
+        search: w.t(if found { "10443" } else { "order 99999" }),
+        filters: vec![select(w, "state", "State", &["Any", "Completed", "Failed"], 0), select(w, "type", "Type", &["Any", "create-ticket"], 0)],
+        chips: vec![chip(w, "Text", "10443")],
+        rows: if found { rows } else { vec![] },
+        pager: Pager { shown: if found { "5 shown, newest first".into() } else { String::new() }, ..Pager::default() },
+        looked: vec![w.t("Keys, correlation ids, business ids and references of 48,120 operations."), w.t("Back to 1 Aug 2026, when the first one was received. Payloads older than 90 days are erased and were not searched.")],
+    }
+}
+
+pub(super) fn audit(w: &Words) -> AuditPage {
+    let row =
+        |seconds, who: &str, what: &str, target: bool, why: Option<&str>, result: &str, refused| AuditRow {
+            at: ago(seconds),
+            who: w.t(who),
+            what: w.t(what),
+            target: target.then(|| Reference::here(w.t("Order 10443"), ID)),
+            why: why.map(|text| w.long(text)),
+            from: w.some("10.4.0.17"),
+            result: w.t(result),
+            refused,
+        };
+    let mut page_layout = layout(w, "Audit", Section::Audit);
+    page_layout.flash =
+        Some(Flash { kind: FlashKind::Info, text: w.t("2 filters were not understood and are left out.") });
+    AuditPage {
+        layout: page_layout,
+        chain: w.some("The chain was verified 4 min ago: 18,204 entries, none altered."),
+        actor: Field::of(w.t("")),
+        operation: Field::of(w.t("")),
+        from: Field::of("2026-11-22"),
+        to: Field::wrong(w.t("2026-13-40"), w.t("“2026-13-40” is no day; write it as 2026-11-29.")),
+        action: select(w, "action", "Action", &["Any", "Sign-in", "Replay", "Override"], 0),
+        chips: vec![],
+        rows: vec![
+            row(
+                60,
+                "anna.k",
+                "asked for a replay of",
+                true,
+                Some("Customer called; the CRM has no ticket."),
+                "accepted",
+                false,
+            ),
+            row(300, "token:shop", "handed in", true, None, "stored", false),
+            row(
+                900,
+                "ben.o",
+                "asked for an override of",
+                true,
+                Some(
+                    "Carrier says that the parcel is back, so a second ticket does no harm. Agreed with Jo, who owns the queue, on the phone at 08:40; she will close whichever of the two is opened later, and has told the night shift so that nobody answers the customer twice about the same parcel.",
+                ),
+                "refused: needs the right “override”",
+                true,
+            ),
+            row(7200, "cli:root", "made the account of ben.o, an operator", false, None, "done", false),
+            row(7300, "anna.k", "signed in", false, None, "done", false),
+        ],
+        pager: Pager {
+            newer: None,
+            older: Some("/audit?cursor=x".into()),
+            shown: "5 shown, newest first".into(),
+        },
+    }
+}
+
+pub(super) fn people(w: &Words) -> PeoplePage {
+    let row = |name: &str, role, active, seen, own| PersonRow {
+        path: "/people/01987c3e".into(),
+        field: format!("role-{name}"),
+        roles: roles(role),
+        name: w.t(name),
+        role,
+        active,
+        created: ago(86_400 * 40),
+        seen,
+        own,
+    };
+    let mut page_layout = layout(w, "People", Section::People);
+    if let Some(who) = page_layout.signed_in.as_mut() {
+        who.role = Role::Admin;
+    }
+    PeoplePage {
+        layout: page_layout,
+        rows: vec![
+            row("anna.k", Role::Admin, true, Some(ago(30)), true),
+            row("ben.o", Role::Operator, true, Some(ago(90_000)), false),
+            row("carla", Role::Approver, true, None, false),
+            row("old-intern", Role::Viewer, false, Some(ago(86_400 * 33)), false),
+        ],
+        link: Some(OneTimeLink { name: w.t("dora"), url: w.t("https://desk.example.com/setup/q3v0") }),
+        problem: w.some("Anna.k is the last admin who can sign in; make somebody else an admin first."),
+        name: Field::wrong(w.t("dora:x"), w.t("A name has no colons.")),
+        roles: roles(Role::Operator),
+    }
+}

@@ -1,0 +1,171 @@
+//! The list's filter: from an address, and as the form and the chips show it.
+
+use super::{PATH, Parameters};
+use crate::config::Config;
+use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction};
+use crate::domain::filter::DeadLetterFilter;
+use crate::domain::operation::Severity;
+use crate::domain::time::Timestamp;
+use crate::domain::words;
+use crate::store::dead_letters::CauseRow;
+use crate::web::failure::Failure;
+use crate::web::labels::Mark;
+use crate::web::listing::{Chip, Select};
+use crate::web::tell::list;
+use crate::web::view::When;
+
+/// Instead of a status: all of them.
+const ANY: &str = "any";
+
+/// The filter as it was asked for. Without a status it means what is open.
+pub(super) struct Asked {
+    pub(super) filter: DeadLetterFilter,
+    any: bool,
+}
+
+impl Asked {
+    pub(super) fn read(given: &[(String, String)]) -> Result<Self, Failure> {
+        let first = given.iter().find(|(name, _)| name == "status").map_or("", |(_, value)| value.trim());
+        let any = first == ANY;
+        let kept: Vec<(String, String)> =
+            given.iter().filter(|(name, _)| !(any && name == "status")).cloned().collect();
+        let mut filter = Parameters(&kept).dead_letters()?;
+        if !any {
+            filter.status = filter.status.or(Some(DeadLetterStatus::Open));
+        }
+        Ok(Self { filter, any })
+    }
+
+    /// For addresses: without the status that is meant when none is given.
+    pub(super) fn pairs(&self) -> Vec<(&'static str, String)> {
+        let mut pairs = self.filter.pairs();
+        pairs.retain(|(name, value)| !(*name == "status" && value == DeadLetterStatus::Open.as_str()));
+        if self.any {
+            pairs.insert(0, ("status", ANY.to_owned()));
+        }
+        pairs
+    }
+
+    pub(super) fn is_default(&self) -> bool {
+        self.pairs().is_empty()
+    }
+
+    pub(super) fn counted(&self, count: i64) -> String {
+        let number = list::number(count);
+        match (self.is_default(), count) {
+            (true, _) => format!("{number} open"),
+            (false, 0) => "none matches this filter".to_owned(),
+            (false, 1) => "1 matches this filter".to_owned(),
+            (false, _) => format!("{number} match this filter"),
+        }
+    }
+
+    pub(super) fn first(&self) -> Vec<Select> {
+        let status = self.filter.status.map(DeadLetterStatus::as_str);
+        let mut statuses = list::select("status", "Status", "", words_of(DeadLetterStatus::ALL), status);
+        // An empty value would mean "open", as in an address without a status.
+        if let Some(any) = statuses.choices.first_mut() {
+            ANY.clone_into(&mut any.value);
+            "Any".clone_into(&mut any.words);
+        }
+        vec![
+            statuses,
+            list::select(
+                "certainty",
+                "Certainty",
+                "Any",
+                words_of(Certainty::ALL),
+                self.filter.certainty.map(Certainty::as_str),
+            ),
+            list::select(
+                "next_action",
+                "Next action",
+                "Any",
+                words_of(NextAction::ALL),
+                self.filter.next_action.map(NextAction::as_str),
+            ),
+        ]
+    }
+
+    pub(super) fn rest(&self, config: &Config, causes: &[CauseRow]) -> Vec<Select> {
+        let named = |name: &String| (name.clone(), name.clone());
+        let destinations =
+            config.destinations.keys().map(|name| (name.clone(), words::destination_name(name)));
+        let causes = causes.iter().map(|row| (row.cause.clone(), cause_name(row)));
+        let filter = &self.filter;
+        let mut selects = vec![
+            list::select("type", "Type", "Any", config.operations.keys().map(named), filter.kind.as_deref()),
+            list::select("destination", "Destination", "Any", destinations, filter.destination.as_deref()),
+            list::select("cause", "Cause", "Any", causes, filter.cause.as_deref()),
+            list::select(
+                "severity",
+                "Severity",
+                "Any",
+                words_of(Severity::ALL),
+                filter.severity.map(Severity::as_str),
+            ),
+        ];
+        // These are set by links only; the form must not drop them.
+        for (name, label, value) in [
+            ("assignee", "Assignee", filter.assignee.clone()),
+            ("from", "Opened from", filter.from.map(Timestamp::rfc3339)),
+            ("to", "Opened before", filter.to.map(Timestamp::rfc3339)),
+        ] {
+            if let Some(value) = value {
+                selects.push(list::select(name, label, "Any", [], Some(&value)));
+            }
+        }
+        selects
+    }
+
+    pub(super) fn chips(&self, causes: &[CauseRow], now: Timestamp) -> Vec<Chip> {
+        let pairs = self.pairs();
+        let chip = |(name, value): &(&'static str, String)| {
+            let (label, value) = self.chip_words(name, value, causes, now);
+            list::chip(PATH, &pairs, name, label, value)
+        };
+        pairs.iter().map(chip).collect()
+    }
+
+    fn chip_words(
+        &self,
+        name: &str,
+        value: &str,
+        causes: &[CauseRow],
+        now: Timestamp,
+    ) -> (&'static str, String) {
+        let filter = &self.filter;
+        let full = |at: Option<Timestamp>| at.map_or_else(String::new, |at| When::at(at, now).full);
+        let word = |word: Option<String>| word.unwrap_or_else(|| value.to_owned());
+        match name {
+            "status" => ("Status", word(filter.status.map(Mark::word)).replace(ANY, "any, closed ones too")),
+            "certainty" => ("Certainty", word(filter.certainty.map(Mark::word))),
+            "type" => ("Type", value.to_owned()),
+            "destination" => ("Destination", words::destination_name(value)),
+            "cause" => {
+                let known = causes.iter().find(|row| row.cause == value).map(cause_name);
+                ("Cause", known.unwrap_or_else(|| value.to_owned()))
+            }
+            "severity" => ("Severity", word(filter.severity.map(Mark::word))),
+            "assignee" => ("Assignee", value.to_owned()),
+            "next_action" => ("Next action", word(filter.next_action.map(Mark::word))),
+            "from" => ("Opened from", full(filter.from)),
+            "to" => ("Opened before", full(filter.to)),
+            _ => ("Text", value.to_owned()),
+        }
+    }
+}
+
+/// The words of an enum as choices.
+pub(in crate::web::pages) fn words_of<T>(all: &'static [T]) -> impl Iterator<Item = (String, String)>
+where
+    T: Mark + std::fmt::Display + Copy,
+{
+    all.iter().map(|value| (value.to_string(), value.word()))
+}
+
+fn cause_name(row: &CauseRow) -> String {
+    let destination = words::capitalised(&words::destination_name(&row.destination));
+    let title = words::title(row.symptom).to_lowercase();
+    format!("{destination}, {}: {title}", words::step_name(&row.step))
+}

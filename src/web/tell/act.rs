@@ -1,0 +1,95 @@
+//! What people and programs did, in words: one place for the audit page and the timeline.
+
+use super::mask::Mask;
+use crate::domain::dead_letter::Resolution;
+use crate::domain::verdict::VerdictKind;
+use crate::domain::words;
+use crate::store::audit::AuditRow;
+
+/// The actions that are written down, and what each is called. Others are shown by their own name.
+pub const ACTIONS: [(&str, &str); 19] = [
+    ("replay", "asked for a replay"),
+    ("override", "asked for an override"),
+    ("bulk", "asked for a bulk replay"),
+    ("lookup", "asked the destination"),
+    ("resolve", "closed a dead letter"),
+    ("correct", "handed in a correction"),
+    ("view_payload", "looked at a full payload"),
+    ("sign_in", "signed in"),
+    ("sign_in_failed", "failed to sign in"),
+    ("sign_out", "signed out"),
+    ("user_add", "added a person"),
+    ("user_role", "changed a person's role"),
+    ("user_disable", "shut a person out"),
+    ("user_enable", "let a person in again"),
+    ("link", "made a one-time link"),
+    ("password_set", "set a password by a link"),
+    ("password_change", "changed a password"),
+    ("token_create", "made an access token"),
+    ("token_revoke", "revoked an access token"),
+];
+
+/// What was done.
+pub fn what(action: &str) -> String {
+    let known = ACTIONS.iter().find(|(name, _)| *name == action);
+    known.map_or_else(|| words::step_name(action), |(_, words)| (*words).to_owned())
+}
+
+/// With what result, in words, and whether it was refused or failed.
+pub fn result(row: &AuditRow) -> (String, bool) {
+    if let Ok(verdict) = row.result.parse::<VerdictKind>() {
+        let refused =
+            matches!(verdict, VerdictKind::LookUpFirst | VerdictKind::NeedsOverride | VerdictKind::Refused);
+        return (words::verdict(verdict).to_owned(), refused);
+    }
+    if let Ok(resolution) = row.result.parse::<Resolution>() {
+        return (words::resolution(resolution).label.to_owned(), false);
+    }
+    let refused = ["refused", "failed", "denied", "forbidden"].iter().any(|bad| row.result.starts_with(bad));
+    (words::capitalised(&words::step_name(&row.result)), refused)
+}
+
+/// What else the entry tells, where its result does not say it already.
+pub fn detail(row: &AuditRow, mask: &Mask) -> Option<String> {
+    let accepted = row.result == VerdictKind::Accepted.as_str() && row.action != "override";
+    (!row.detail.is_empty() && !accepted).then(|| mask.text(&row.detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::time::Timestamp;
+    use uuid::Uuid;
+
+    fn row(action: &str, result: &str) -> AuditRow {
+        AuditRow {
+            id: Uuid::nil(),
+            at: Timestamp::from_micros(0),
+            actor: "anna".into(),
+            action: action.into(),
+            operation_id: None,
+            dead_letter_id: None,
+            reason: None,
+            result: result.into(),
+            detail: "why".into(),
+            origin: "here".into(),
+        }
+    }
+
+    #[test]
+    fn results_are_words_and_refusals_are_marked() {
+        for (given, wanted, refused) in [
+            ("accepted", "Accepted: it will be sent", false),
+            ("needs_override", "Only an override can send this", true),
+            ("not_needed", "Not needed", false),
+            ("done", "Done", false),
+            ("failed: wrong password", "Failed: wrong password", true),
+        ] {
+            assert_eq!(result(&row("replay", given)), (wanted.to_owned(), refused));
+        }
+        assert_eq!(what("replay"), "asked for a replay");
+        assert_eq!(what("something_new"), "something new");
+        assert_eq!(detail(&row("replay", "accepted"), &Mask::default()), None);
+        assert_eq!(detail(&row("override", "accepted"), &Mask::default()).as_deref(), Some("why"));
+    }
+}

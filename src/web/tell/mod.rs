@@ -1,0 +1,67 @@
+//! Turns what is stored into what a page says: sentences, the card, the timeline, requests, facts.
+//! Everything that a page of evidence shows of foreign text goes through [`mask`].
+
+pub mod act;
+pub mod card;
+pub mod facts;
+pub mod list;
+pub mod mask;
+mod pretty;
+pub mod request;
+pub mod sentence;
+pub mod timeline;
+
+use crate::config::{Config, Destination, OperationType};
+use crate::domain::actor::Role;
+use crate::domain::time::Timestamp;
+use crate::engine::thread::Thread;
+use crate::store::operations::StepRow;
+use mask::Mask;
+
+/// One operation's thread, and what it takes to tell it to somebody at some moment.
+pub struct Tale<'a> {
+    /// What destinations promise, and what types say.
+    pub config: &'a Config,
+    /// Everything that is known.
+    pub thread: &'a Thread,
+    /// The moment at which it is told.
+    pub now: Timestamp,
+    /// To whom.
+    pub role: Role,
+    /// What must not be shown.
+    pub mask: Mask,
+}
+
+impl<'a> Tale<'a> {
+    /// Of a thread.
+    pub fn new(config: &'a Config, thread: &'a Thread, now: Timestamp, role: Role) -> Self {
+        let mask = Mask::of(config, &thread.operation.kind, thread.payload.as_deref());
+        Self { config, thread, now, role, mask }
+    }
+
+    /// Its type, while that is still configured.
+    pub fn kind(&self) -> Option<&'a OperationType> {
+        self.config.operations.get(&self.thread.operation.kind)
+    }
+
+    /// A destination, while it is still configured.
+    pub fn destination(&self, name: &str) -> Option<&'a Destination> {
+        self.config.destinations.get(name)
+    }
+
+    /// The step at a place.
+    pub fn step(&self, position: i64) -> Option<&'a StepRow> {
+        self.thread.steps.iter().find(|step| step.position == position)
+    }
+
+    /// "order 10443 · customer C-7".
+    pub fn ids(&self) -> String {
+        list::ids(&self.thread.search, &self.mask)
+    }
+
+    /// What to call it in a heading: its business ids, or its key.
+    pub fn name(&self) -> String {
+        let ids = self.ids();
+        if ids.is_empty() { self.mask.text(&self.thread.operation.key) } else { ids }
+    }
+}

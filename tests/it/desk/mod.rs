@@ -1,0 +1,9 @@
+//! The desk's doors and forms, on both databases.
+
+mod csrf;
+mod doors;
+mod forms;
+mod headers;
+mod people;
+mod rights;
+mod sessions;

@@ -1,0 +1,206 @@
+//! Random lives of operations against what must hold in every one of them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use dead_letter_office::demo::destination::Behaviour;
+use dead_letter_office::domain::attempt::{Cause, Outcome};
+use dead_letter_office::domain::dead_letter::Resolution;
+use dead_letter_office::domain::verdict::VerdictKind;
+use dead_letter_office::engine::actions::{ActionError, OverrideMode};
+use dead_letter_office::gate::Settlement;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use uuid::Uuid;
+
+use crate::support::app::{KINDS, TestApp};
+use crate::support::databases::TestDatabase;
+
+/// One random life. Its seed is in every message.
+struct Life {
+    app: TestApp,
+    rng: StdRng,
+    seed: u64,
+    operations: Vec<(&'static str, Uuid)>,
+    /// What lost workers still hold.
+    held: Vec<Settlement>,
+    /// How often each operation was overridden.
+    overridden: HashMap<Uuid, usize>,
+    actions: usize,
+}
+
+impl Life {
+    async fn lead(db: TestDatabase, seed: u64, moves: usize) {
+        let app = TestApp::start(db).await;
+        let rng = StdRng::seed_from_u64(seed);
+        let mut life = Self {
+            app,
+            rng,
+            seed,
+            operations: Vec::new(),
+            held: Vec::new(),
+            overridden: HashMap::new(),
+            actions: 0,
+        };
+        for _ in 0..moves {
+            life.turn().await;
+            life.check().await;
+        }
+        life.app.clock.advance(Duration::from_mins(2));
+        life.app.run_to_the_end().await;
+        for settlement in std::mem::take(&mut life.held) {
+            life.app.settle(settlement).await;
+        }
+        life.check().await;
+    }
+
+    fn pick(&mut self) -> Option<(&'static str, Uuid)> {
+        let count = self.operations.len();
+        (count > 0).then(|| self.operations[self.rng.random_range(0..count)])
+    }
+
+    fn action_id(&mut self) -> String {
+        self.actions += 1;
+        format!("action {}", self.actions)
+    }
+
+    fn behaviour(&mut self) -> Behaviour {
+        let effect = self.rng.random_bool(0.5);
+        match self.rng.random_range(0..13) {
+            0..3 => Behaviour::Ok,
+            3 | 4 => Behaviour::CloseAfterRead { effect },
+            5 => Behaviour::ResetAfterRead { effect },
+            6 => Behaviour::Garbage { effect },
+            7 => Behaviour::CutBody { effect: true },
+            8 => Behaviour::StatusAfterEffect(500),
+            9 => Behaviour::retry_after(429, 20),
+            10 => Behaviour::status(422),
+            11 => Behaviour::status(421),
+            _ => Behaviour::status(401),
+        }
+    }
+
+    async fn turn(&mut self) {
+        let which = self.rng.random_range(0..12);
+        let Some((kind, id)) = self.pick().filter(|_| which > 2) else {
+            let kind = KINDS[self.rng.random_range(0..KINDS.len())];
+            let behaviours: Vec<Behaviour> =
+                (0..self.rng.random_range(1..4)).map(|_| self.behaviour()).collect();
+            self.app.destination.script(&format!("/{kind}"), behaviours);
+            let key = format!("order-{}", self.operations.len());
+            self.operations.push((kind, self.app.submit(kind, &key).await));
+            return;
+        };
+        match which {
+            3 | 4 => {
+                self.app.run_until_idle().await;
+            }
+            5 | 6 => {
+                let seconds = [1, 15, 70, 400, 7_200, 90_000][self.rng.random_range(0..6)];
+                self.app.clock.advance(Duration::from_secs(seconds));
+                self.app.run_until_idle().await;
+            }
+            7 => {
+                let action = self.action_id();
+                let verdict = self.app.replay(id, &action).await.unwrap();
+                let again = self.app.replay(id, &action).await.unwrap();
+                assert_eq!(verdict, again, "seed {}", self.seed);
+            }
+            8 => {
+                let mode =
+                    if self.rng.random_bool(0.5) { OverrideMode::SameKey } else { OverrideMode::NewEffect };
+                let action = self.action_id();
+                let verdict = self.app.override_checks(id, mode, &action).await;
+                if verdict.verdict == VerdictKind::Accepted {
+                    *self.overridden.entry(id).or_default() += 1;
+                }
+            }
+            9 => {
+                let Some(letter) = self.app.thread(id).await.letters.first().map(|letter| letter.id) else {
+                    return;
+                };
+                let resolution = Resolution::ALL[self.rng.random_range(0..Resolution::ALL.len())];
+                let action = self.action_id();
+                match self.app.resolve(letter, resolution, None, &action).await {
+                    Ok(()) | Err(ActionError::NotOpen(_)) => {}
+                    Err(other) => panic!("seed {}: {kind}: {other}", self.seed),
+                }
+            }
+            10 => self.lose_a_worker(id).await,
+            _ => {
+                if let Some(settlement) = self.held.pop() {
+                    self.app.settle(settlement).await;
+                }
+            }
+        }
+    }
+
+    /// A worker takes its permit, and is held up before or after it sent.
+    async fn lose_a_worker(&mut self, id: Uuid) {
+        let admission = self.app.engine.gate().admit(id).await.unwrap();
+        let Some(permit) = admission.and_then(dead_letter_office::gate::Admission::into_permit) else {
+            return;
+        };
+        if self.rng.random_bool(0.7) {
+            let settlement = self.app.send(permit).await;
+            self.held.push(settlement);
+        }
+        if self.rng.random_bool(0.7) {
+            self.app.clock.advance(Duration::from_secs(61));
+            self.app.run_until_idle().await;
+        }
+    }
+
+    async fn check(&self) {
+        let seed = self.seed;
+        let violations = self.app.raw().await.violations().await;
+        assert!(violations.is_empty(), "seed {seed}: {violations:?}");
+        let mut effects: HashMap<String, usize> = HashMap::new();
+        for effect in self.app.destination.effects() {
+            if effect.path.starts_with("/keyed/") {
+                *effects.entry(effect.key.expect("a key")).or_default() += 1;
+            }
+        }
+        assert!(effects.values().all(|count| *count == 1), "seed {seed}: {effects:?}");
+        for (kind, id) in &self.operations {
+            if *kind != "keyed" {
+                self.no_resend_without_a_word(kind, *id).await;
+            }
+        }
+    }
+
+    /// After an uncertain attempt only an override sends again, and each override only once.
+    async fn no_resend_without_a_word(&self, kind: &str, id: Uuid) {
+        let thread = self.app.thread(id).await;
+        let mut sent = thread.attempts;
+        sent.retain(|attempt| attempt.outcome != Outcome::Skipped);
+        // The clock stands still between moves, so that times have no order.
+        sent.sort_by_key(|attempt| attempt.number);
+        let mut resends = 0;
+        for attempt in sent.into_iter().skip_while(|attempt| attempt.outcome != Outcome::Uncertain).skip(1) {
+            assert_eq!(attempt.cause, Cause::Override, "seed {}: {kind} {id}", self.seed);
+            resends +=
+                usize::from(attempt.outcome != Outcome::Throttled && attempt.outcome != Outcome::NotSent);
+        }
+        let words = self.overridden.get(&id).copied().unwrap_or_default();
+        assert!(
+            resends <= words,
+            "seed {}: {kind} {id} was sent {resends} times for {words} words",
+            self.seed
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_lives_keep_every_promise_on_sqlite() {
+    for seed in 0..20 {
+        Life::lead(TestDatabase::sqlite(), seed, 60).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_lives_keep_every_promise_on_postgres() {
+    for seed in 100..104 {
+        Life::lead(TestDatabase::postgres().await, seed, 50).await;
+    }
+}

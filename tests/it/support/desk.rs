@@ -1,0 +1,227 @@
+//! The desk and the API as a browser or a program meets them, without a network between: the router
+//! in this process, a clock that stands still, and people who keep their cookies.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Method, Request, StatusCode, header};
+use dead_letter_office::accounts::{self, By};
+use dead_letter_office::domain::actor::{Actor, Role, Scope};
+use dead_letter_office::domain::ambient::Ambient;
+use dead_letter_office::engine::Engine;
+use dead_letter_office::store::Db;
+use dead_letter_office::web;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use scraper::{Html, Selector};
+use tower::ServiceExt as _;
+use uuid::Uuid;
+
+use super::app::{TestApp, config};
+use super::databases::TestDatabase;
+
+/// Everybody's password.
+pub(crate) const PASSWORD: &str = "correct horse battery";
+
+pub(crate) struct Desk {
+    pub(crate) app: TestApp,
+    router: Router,
+}
+
+/// What came back.
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Reply {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().expect("a header in ASCII"))
+    }
+
+    /// Where it sends the browser.
+    pub(crate) fn location(&self) -> &str {
+        assert!(self.status.is_redirection(), "{}: {}", self.status, self.text);
+        self.header("location")
+    }
+
+    /// The value of a field of a form.
+    pub(crate) fn field(&self, name: &str) -> String {
+        let page = Html::parse_document(&self.text);
+        let selector = Selector::parse(&format!("main form [name=\"{name}\"]")).unwrap();
+        let found = page.select(&selector).next().unwrap_or_else(|| panic!("no {name} in\n{}", self.text));
+        found.value().attr("value").unwrap_or_default().to_owned()
+    }
+
+    /// What a reader sees, runs of white space taken as one space.
+    pub(crate) fn words(&self) -> String {
+        let page = Html::parse_document(&self.text);
+        let main = page.select(&Selector::parse("main").unwrap()).next().expect("a page");
+        main.text().flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text);
+        self
+    }
+}
+
+impl Desk {
+    pub(crate) async fn start(database: TestDatabase) -> Self {
+        let app = TestApp::start(database).await;
+        let router = web::router(app.engine.clone());
+        Self { app, router }
+    }
+
+    /// Reached at another address.
+    pub(crate) async fn reached_at(database: TestDatabase, public_url: &str) -> Self {
+        let app = TestApp::start(database).await;
+        let mut config = config(&app.database.url, &app.destination.base_url(), "");
+        config.server.public_url = public_url.parse().unwrap();
+        let db = Db::open(&app.database.url).await.unwrap();
+        let ambient = Ambient::new(Arc::clone(&app.clock) as _, StdRng::seed_from_u64(7));
+        let router = web::router(Engine::new(db, Arc::new(config), ambient));
+        Self { app, router }
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Reply {
+        let response = self.router.clone().oneshot(request).await.expect("a router does not fail");
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.expect("a body");
+        let text = String::from_utf8(bytes.to_vec()).expect("a body in UTF-8");
+        Reply { status: parts.status, headers: parts.headers, text }
+    }
+
+    pub(crate) async fn add(&self, name: &str, role: Role) {
+        let (db, ambient) = (self.app.engine.db(), self.app.engine.ambient());
+        let actor = Actor::Cli { user: "root".into() };
+        let by = By { actor: &actor, origin: "cli" };
+        accounts::add_user(db, ambient, name, role, Some(PASSWORD.into()), &by).await.unwrap();
+    }
+
+    /// The header of a new token.
+    pub(crate) async fn token(&self, scope: Scope) -> String {
+        let (db, ambient) = (self.app.engine.db(), self.app.engine.ambient());
+        let actor = Actor::Cli { user: "root".into() };
+        let by = By { actor: &actor, origin: "cli" };
+        let secret =
+            accounts::create_token(db, ambient, scope.as_str(), scope, None, &by).await.expect("a token");
+        format!("Bearer {secret}")
+    }
+
+    /// A person of this role who has signed in, named after it.
+    pub(crate) async fn signed_in(&self, role: Role) -> Person<'_> {
+        self.add(role.as_str(), role).await;
+        let mut person = self.nobody();
+        let reply = person.sign_in(role.as_str(), PASSWORD).await;
+        assert_eq!(reply.location(), "/");
+        person
+    }
+
+    pub(crate) fn nobody(&self) -> Person<'_> {
+        Person { desk: self, cookie: None }
+    }
+
+    /// A call of the API.
+    pub(crate) async fn call(&self, method: Method, path: &str, token: &str, body: impl Into<Body>) -> Reply {
+        let mut request = Request::builder().method(method).uri(path);
+        if !token.is_empty() {
+            request = request.header(header::AUTHORIZATION, token);
+        }
+        self.send(request.body(body.into()).unwrap()).await
+    }
+
+    /// An operation that waits for a person: refused for its data, or in doubt at a destination
+    /// that can neither recognise a repeat nor be asked. The operation and its dead letter.
+    pub(crate) async fn dead_letter(&mut self, kind: &str, key: &str) -> (Uuid, Uuid) {
+        use dead_letter_office::demo::destination::Behaviour;
+        let behaviour = match kind {
+            "plain" => Behaviour::CloseAfterRead { effect: false },
+            _ => Behaviour::status(422),
+        };
+        self.app.destination.script(&format!("/{kind}"), [behaviour]);
+        let id = self.app.submit(kind, key).await;
+        self.app.run_until_idle().await;
+        let thread = self.app.thread(id).await;
+        let letter = thread.live_letter().unwrap_or_else(|| panic!("{:?}", thread.attempts));
+        (id, letter.id)
+    }
+}
+
+/// Somebody at a browser.
+pub(crate) struct Person<'d> {
+    pub(crate) desk: &'d Desk,
+    pub(crate) cookie: Option<String>,
+}
+
+impl Person<'_> {
+    pub(crate) async fn get(&mut self, path: &str) -> Reply {
+        self.ask(Method::GET, path, &[], String::new()).await
+    }
+
+    /// Posts exactly these fields.
+    pub(crate) async fn post_bare(&mut self, path: &str, fields: &[(&str, &str)]) -> Reply {
+        self.post_with(path, fields, &[]).await
+    }
+
+    pub(crate) async fn post_with(
+        &mut self,
+        path: &str,
+        fields: &[(&str, &str)],
+        headers: &[(&str, &str)],
+    ) -> Reply {
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        self.ask(Method::POST, path, headers, body).await
+    }
+
+    /// Posts fields with the session's token.
+    pub(crate) async fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Reply {
+        let csrf = self.csrf().await;
+        let mut all = vec![("csrf", csrf.as_str())];
+        all.extend_from_slice(fields);
+        self.post_bare(path, &all).await
+    }
+
+    /// The session's token, as the page of the own account has it.
+    pub(crate) async fn csrf(&mut self) -> String {
+        self.get("/account").await.expect(200).field("csrf")
+    }
+
+    pub(crate) async fn sign_in(&mut self, name: &str, password: &str) -> Reply {
+        self.post_bare("/login", &[("name", name), ("password", password)]).await
+    }
+
+    /// Whether the session still is somebody's.
+    pub(crate) async fn is_in(&mut self) -> bool {
+        self.get("/account").await.status == StatusCode::OK
+    }
+
+    async fn ask(&mut self, method: Method, path: &str, headers: &[(&str, &str)], body: String) -> Reply {
+        let post = method == Method::POST;
+        let mut request = Request::builder().method(method).uri(path);
+        if let Some(cookie) = &self.cookie {
+            request = request.header(header::COOKIE, cookie);
+        }
+        if post {
+            request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let reply = self.desk.send(request.body(body.into()).unwrap()).await;
+        // As a browser would: the name and value of what was set, nothing when it was removed.
+        if let Some(set) = reply.headers.get(header::SET_COOKIE) {
+            let set = set.to_str().expect("a cookie in ASCII");
+            let pair = set.split(';').next().unwrap_or_default();
+            self.cookie = (!pair.ends_with('=')).then(|| pair.to_owned());
+        }
+        reply
+    }
+}
