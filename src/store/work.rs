@@ -212,8 +212,11 @@ async fn pick(
         }
         Tx::Postgres(inner) => {
             let locked = format!("{chosen} FOR UPDATE SKIP LOCKED");
-            let ids: Vec<Uuid> =
-                sqlx::query_scalar(AssertSqlSafe(locked)).bind(now).bind(limit).fetch_all(&mut **inner).await?;
+            let ids: Vec<Uuid> = sqlx::query_scalar(AssertSqlSafe(locked))
+                .bind(now)
+                .bind(limit)
+                .fetch_all(&mut **inner)
+                .await?;
             if ids.is_empty() {
                 return Ok(Vec::new());
             }

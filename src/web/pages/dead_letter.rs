@@ -45,7 +45,6 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
         sentence::dead_letter(config, &letter, &tale.mask, told.and_then(sentence::told));
     let knowledge = card::knowledge(&tale);
     let (buttons, more) = card::buttons(&tale, &letter, &knowledge);
-    let open = letter.status == DeadLetterStatus::Open;
     Ok(render(&DeadLetterPage {
         layout,
         certainty: letter.certainty,
@@ -59,7 +58,6 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
             }
             _ => next_step,
         },
-        parked_because: open.then(|| words::park_reason(letter.why).to_owned()),
         verdict: None,
         closed: closed(&letter, &tale),
         knowledge,
@@ -113,8 +111,6 @@ pub struct DeadLetterPage {
     pub sentence: Long,
     /// The safest next step, from the catalogue.
     pub next_step: String,
-    /// Why no wait or retry of ours follows, from the catalogue.
-    pub parked_because: Option<String>,
     /// The answer to what was just asked for.
     pub verdict: Option<VerdictView>,
     /// How it was closed; absent while it is open.

@@ -63,8 +63,8 @@ async fn a_replay_says_what_it_sends_and_acts_once(db: TestDatabase) {
                 .contains("All checks passed: it will be sent with its own key. It goes out in a moment")
         );
         assert!(shown.words().contains(HOSTILE) && !shown.text.contains("<script>alert"));
-        let offered = olga.get(&path).await;
-        assert!(offered.words().contains(HOSTILE) && !offered.text.contains("<img"), "as a recent reason");
+        let queued = olga.get(&path).await.words();
+        assert!(queued.contains("Nothing can be sent now") && queued.contains("in the queue"), "{queued}");
         let other = olga.post(&path, &[("action_id", "another"), ("reason", "again")]).await.expect(409);
         assert!(other.words().contains("Already under way") && other.words().contains("Watch it"));
         olga.cookie.clone()
@@ -80,6 +80,11 @@ async fn a_replay_says_what_it_sends_and_acts_once(db: TestDatabase) {
     let replays: Vec<&str> =
         thread.audit.iter().filter(|row| row.action == "replay").map(|row| row.result.as_str()).collect();
     assert_eq!(replays, ["accepted", "in_flight", "already_done"]);
+
+    let (_, another) = desk.dead_letter("keyed", "order-2").await;
+    let mut olga = desk.signed_in(Role::Operator).await;
+    let offered = olga.get(&format!("/dead-letters/{another}/replay")).await;
+    assert!(offered.words().contains(HOSTILE) && !offered.text.contains("<img"), "as a recent reason");
 }
 
 async fn a_replay_that_cannot_be_taken_says_what_would_help(db: TestDatabase) {
