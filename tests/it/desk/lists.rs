@@ -68,7 +68,11 @@ async fn a_list_and_its_count_agree_under_every_filter(db: TestDatabase) {
     ] {
         let page = olga.get(&format!("/dead-letters{query}")).await.expect(200);
         assert_eq!((page.all(ROWS).len(), counted(&page)), (wanted, wanted), "{query}");
-        let asked = query.trim_start_matches('?').split('&').filter(|pair| !pair.ends_with('=')).count();
+        let asked = query
+            .trim_start_matches('?')
+            .split('&')
+            .filter(|pair| !pair.is_empty() && !pair.ends_with('='))
+            .count();
         assert_eq!(page.all(".chips li:not(.clear)").len(), asked, "{query}");
     }
     let open = olga.get("/operations").await.expect(200).first("nav .count");
