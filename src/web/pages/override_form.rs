@@ -213,14 +213,11 @@ fn duplicate(tale: &Tale<'_>, destination: &str) -> String {
     let name = step.map_or("", |step| step.name.as_str());
     let steps = tale.kind().map_or(&[][..], |kind| &kind.steps);
     let effect = steps.iter().find(|known| known.name == name).and_then(|known| known.effect.as_deref());
-    let twice = match effect {
-        Some(effect) => {
-            format!("If it happened before, this happens a second time at {destination}: {effect}")
-        }
-        None => {
-            let step = words::quoted(&words::step_name(name));
-            format!("If it happened before, {step} happens a second time at {destination}")
-        }
+    let twice = if let Some(effect) = effect {
+        format!("If it happened before, this happens a second time at {destination}: {effect}")
+    } else {
+        let step = words::quoted(&words::step_name(name));
+        format!("If it happened before, {step} happens a second time at {destination}")
     };
     format!("{}, for {}.", twice.trim_end_matches('.'), tale.name())
 }
@@ -244,9 +241,10 @@ async fn override_checks(
     };
     if !who.fresh(web.engine.ambient().now()) {
         let password = fields.raw("password").to_owned();
-        let checked = match password.is_empty() {
-            true => Checked::Wrong,
-            false => check_password(&web, &who.user.name, password, &who.origin).await?,
+        let checked = if password.is_empty() {
+            Checked::Wrong
+        } else {
+            check_password(&web, &who.user.name, password, &who.origin).await?
         };
         let wrong = "Give your password once more: this needs a sign-in of the last 5 minutes.";
         if let Some(words) = checked.words(wrong) {
