@@ -189,13 +189,14 @@ async fn page(
             }
             Some(Class::Idempotent) => format!("Repeating it changes nothing at {destination}."),
             _ => format!(
-                "{} does not recognise it as a repeat any more: if it happened before, it happens twice.",
+                "{} does not recognise a repeat: if it happened before, it happens twice.",
                 words::capitalised(destination)
             ),
         },
         new_effect: format!(
-            "{} takes it for something new: if it happened before, it happens twice.",
-            words::capitalised(destination)
+            "The new key takes the place of the one above, so that {} takes it for something new: if it happened \
+             before, it happens twice.",
+            destination
         ),
         short_id: short_id(&case.letter),
         typed,
@@ -244,9 +245,10 @@ async fn override_checks(
     };
     if !who.fresh(web.engine.ambient().now()) {
         let password = fields.raw("password").to_owned();
-        let checked = match password.is_empty() {
-            true => Checked::Wrong,
-            false => check_password(&web, &who.user.name, password, &who.origin).await?,
+        let checked = if password.is_empty() {
+            Checked::Wrong
+        } else {
+            check_password(&web, &who.user.name, password, &who.origin).await?
         };
         let wrong = "Give your password once more: this needs a sign-in of the last 5 minutes.";
         if let Some(words) = checked.words(wrong) {

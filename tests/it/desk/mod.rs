@@ -4,6 +4,7 @@ mod csrf;
 mod doors;
 mod forms;
 mod headers;
+mod overrides;
 mod people;
 mod rights;
 mod sessions;
