@@ -157,6 +157,7 @@ async fn send_again(
     if let Some(earlier) = take(&mut tx, &actor, request.action_id, &subject, now).await? {
         return Ok(serde_json::from_str(&earlier)?);
     }
+    work::lock_operation(&mut tx, operation).await?;
     let mut asked = asked(gate, operation, request.actor, plan.cause, String::new());
     let strict = examine(gate, &mut tx, &asked, request.actor, right).await?;
     let (examined, waived) = match plan.mode {

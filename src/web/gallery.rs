@@ -101,7 +101,7 @@ fn hold(name: &str, html: &str) {
             || control
                 .value()
                 .attr("id")
-                .is_some_and(|id| !all(&page, &format!("label[for={id}]")).is_empty());
+                .is_some_and(|id| !all(&page, &format!("label[for='{id}']")).is_empty());
         assert!(labelled, "{name}: a control without a label: {}", control.html());
     }
     assert_eq!(all(&page, "h1").len(), 1, "{name}: one page, one title");

@@ -43,9 +43,9 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
     let told = thread.attempts.iter().rev().find(|attempt| attempt.position == letter.position);
     let [sentence, next_step] =
         sentence::dead_letter(config, &letter, &tale.mask, told.and_then(sentence::told));
-    let knowledge = card::knowledge(&tale);
+    let step = tale.step(letter.position);
+    let knowledge = card::knowledge_of(&tale, step);
     let (buttons, more) = card::buttons(&tale, &letter, &knowledge);
-    let open = letter.status == DeadLetterStatus::Open;
     Ok(render(&DeadLetterPage {
         layout,
         certainty: letter.certainty,
@@ -59,7 +59,6 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
             }
             _ => next_step,
         },
-        parked_because: open.then(|| words::park_reason(letter.why).to_owned()),
         verdict: None,
         closed: closed(&letter, &tale),
         knowledge,
@@ -68,7 +67,7 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
         steps: timeline::steps(&tale, Some(letter.position)),
         timeline: timeline::entries(&tale),
         facts: facts::operation(&tale),
-        promise: facts::promise(&tale),
+        promise: facts::promise(&tale, step),
         payload: facts::payload(&tale),
         related,
         operation: Reference::here(
@@ -113,8 +112,6 @@ pub struct DeadLetterPage {
     pub sentence: Long,
     /// The safest next step, from the catalogue.
     pub next_step: String,
-    /// Why no wait or retry of ours follows, from the catalogue.
-    pub parked_because: Option<String>,
     /// The answer to what was just asked for.
     pub verdict: Option<VerdictView>,
     /// How it was closed; absent while it is open.

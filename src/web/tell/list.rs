@@ -48,7 +48,7 @@ pub fn address(path: &str, pairs: &[(&'static str, String)]) -> String {
     if pairs.is_empty() {
         return path.to_owned();
     }
-    let mut query = url::form_urlencoded::Serializer::new(format!("{path}?"));
+    let mut query = url::form_urlencoded::Serializer::for_suffix(format!("{path}?"), path.len() + 1);
     query.extend_pairs(pairs);
     query.finish()
 }

@@ -133,37 +133,43 @@ fn pattern(values: &[String]) -> Option<Regex> {
     if values.is_empty() {
         return None;
     }
-    let mut forms: Vec<String> = Vec::new();
-    for value in values {
-        let encoded = utf8_percent_encode(value, NON_ALPHANUMERIC).to_string();
-        // Addresses leave these as they are, or not.
-        let gentle = ["-", ".", "_", "~"].iter().fold(encoded.clone(), |text, letter| {
-            text.replace(&utf8_percent_encode(letter, NON_ALPHANUMERIC).to_string(), letter)
-        });
-        let quoted = Value::String(value.clone()).to_string();
-        let html = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        forms.extend([
-            url::form_urlencoded::byte_serialize(value.as_bytes()).collect(),
-            gentle.replace("%20", "+"),
-            gentle,
-            encoded,
-            quoted[1..quoted.len() - 1].to_owned(),
-            html.replace('"', "&quot;").replace('\'', "&#39;"),
-            value.clone(),
-        ]);
-    }
-    // The longest first, so that no part of one is left behind a shorter one.
-    forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-    forms.dedup();
-    let text: Vec<String> = forms.iter().map(|form| regex::escape(form)).collect();
-    // A payload is bounded and so is this; a pattern that is too large all the same hides nothing
-    // by value, and then the whole text is not shown.
-    RegexBuilder::new(&text.join("|"))
+    // The values come longest first, so that no part of one is left behind a shorter one.
+    let forms: Vec<String> = values.iter().map(|value| value.chars().map(letter).collect()).collect();
+    // A payload is bounded and so is this. Should it be too large all the same, the whole text is
+    // hidden rather than none of it.
+    RegexBuilder::new(&forms.join("|"))
         .case_insensitive(true)
         .size_limit(64 << 20)
         .build()
         .or_else(|_| Regex::new("(?s).+"))
         .ok()
+}
+
+/// Every way to write a letter: letters and digits stay themselves everywhere.
+fn letter(letter: char) -> String {
+    let plain = regex::escape(letter.encode_utf8(&mut [0; 4]));
+    if letter.is_ascii_alphanumeric() {
+        return plain;
+    }
+    let bytes = utf8_percent_encode(letter.encode_utf8(&mut [0; 4]), NON_ALPHANUMERIC).to_string();
+    let units: String =
+        letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!(r"\\u{unit:04x}")).collect();
+    let code = u32::from(letter);
+    let more = match letter {
+        ' ' => r"|\+",
+        '"' => "|\\\\\"|&quot;",
+        '\\' => r"|\\\\",
+        '/' => r"|\\/",
+        '&' => "|&amp;",
+        '<' => "|&lt;",
+        '>' => "|&gt;",
+        '\'' => "|&apos;",
+        '\n' => r"|\\n",
+        '\t' => r"|\\t",
+        '\r' => r"|\\r",
+        _ => "",
+    };
+    format!("(?:{plain}|{bytes}|{units}|&#0*{code};|&#x0*{code:x};{more})")
 }
 
 #[cfg(test)]

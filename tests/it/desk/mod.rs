@@ -1,10 +1,14 @@
-//! The desk's doors and forms, on both databases.
+//! The desk's pages, doors and forms, on both databases.
 
+mod cards;
 mod csrf;
 mod doors;
 mod forms;
+mod harmless;
 mod headers;
+mod lists;
 mod overrides;
 mod people;
 mod rights;
 mod sessions;
+mod triage;

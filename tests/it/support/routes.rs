@@ -36,7 +36,8 @@ fn read(folder: &Path, found: &mut BTreeSet<(&'static str, String)>) -> io::Resu
                 });
                 let handlers = &rest[..end.expect("the call's end")];
                 for method in ["get", "post", "put", "patch", "delete", "any"] {
-                    if handlers.contains(&format!(" {method}(")) || handlers.contains(&format!(".{method}(")) {
+                    if handlers.contains(&format!(" {method}(")) || handlers.contains(&format!(".{method}("))
+                    {
                         found.insert((method, path.clone()));
                     }
                 }

@@ -69,9 +69,8 @@ impl Served {
     /// An operation that goes wrong in this way and waits for a person; it and its dead letter.
     pub(crate) async fn dead_letter(&self, kind: &str, key: &str, behaviour: Behaviour) -> (Uuid, Uuid) {
         self.destination.script(&format!("/{kind}"), [behaviour]);
-        let payload = format!(
-            r#"{{"order_id":"{key}","customer_id":"C-7","email":"anna@example.com","amount":1250}}"#
-        );
+        let payload =
+            format!(r#"{{"order_id":"{key}","customer_id":"C-7","email":"anna@example.com","amount":1250}}"#);
         let accepted = self.engine.intake().submit(submission(kind, key, &payload)).await.unwrap();
         let Accepted::Created(new) = accepted else { panic!("{key} was there already") };
         let start = Instant::now();
