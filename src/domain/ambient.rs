@@ -99,7 +99,7 @@ mod tests {
         let clock = Arc::new(TestClock::at(Timestamp::from_micros(1_796_000_000_000_000)));
         let ambient = Ambient::new(clock.clone(), StdRng::seed_from_u64(1));
         let mut made: Vec<Uuid> = (0..10_000).map(|_| ambient.id()).collect();
-        clock.advance(Duration::from_secs(60));
+        clock.advance(Duration::from_mins(1));
         made.push(ambient.id());
         assert!(made.is_sorted_by(|a, b| a < b));
         assert!(made.iter().all(|id| id.get_version_num() == 7));

@@ -154,6 +154,7 @@ async fn not_like_that(uri: axum::http::Uri) -> Response {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "the shape that the layer takes")]
 fn broken(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
     let text = panic
         .downcast_ref::<&str>()

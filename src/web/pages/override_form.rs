@@ -214,14 +214,11 @@ fn duplicate(tale: &Tale<'_>, destination: &str) -> String {
     let name = step.map_or("", |step| step.name.as_str());
     let steps = tale.kind().map_or(&[][..], |kind| &kind.steps);
     let effect = steps.iter().find(|known| known.name == name).and_then(|known| known.effect.as_deref());
-    let twice = match effect {
-        Some(effect) => {
-            format!("If it happened before, this happens a second time at {destination}: {effect}")
-        }
-        None => {
-            let step = words::quoted(&words::step_name(name));
-            format!("If it happened before, {step} happens a second time at {destination}")
-        }
+    let twice = if let Some(effect) = effect {
+        format!("If it happened before, this happens a second time at {destination}: {effect}")
+    } else {
+        let step = words::quoted(&words::step_name(name));
+        format!("If it happened before, {step} happens a second time at {destination}")
     };
     format!("{}, for {}.", twice.trim_end_matches('.'), tale.name())
 }
