@@ -14,6 +14,7 @@ use crate::web::failure::{Failure, sentence};
 use crate::web::guard::{Posted, Signed};
 use crate::web::labels;
 use crate::web::page::{Layout, Section, render};
+use crate::web::tell::list;
 use crate::web::view::{Field, When};
 
 /// `/account`
@@ -81,13 +82,16 @@ pub fn routes() -> Router<Web> {
     Router::new().route("/account", get(account)).route("/account/password", post(change_password))
 }
 
-async fn account(State(web): State<Web>, who: Signed) -> Response {
-    render(&page(&web, &who).await)
+async fn account(State(web): State<Web>, who: Signed) -> Result<Response, Failure> {
+    Ok(render(&page(&web, &who).await?))
 }
 
-async fn page(web: &Web, who: &Signed) -> AccountPage {
-    AccountPage {
-        layout: who.layout("Account", Section::Account).await,
+async fn page(web: &Web, who: &Signed) -> Result<AccountPage, Failure> {
+    let mut tx = web.engine.db().read().await?;
+    let layout = list::rail(&mut tx, who.layout("Account", Section::Account).await).await?;
+    drop(tx);
+    Ok(AccountPage {
+        layout,
         name: who.user.name.clone(),
         role: who.user.role,
         rights: rights_of(who.user.role),
@@ -96,13 +100,13 @@ async fn page(web: &Web, who: &Signed) -> AccountPage {
         new_password: Field::default(),
         shortest: MIN_PASSWORD,
         action_id: web.engine.ambient().opaque().to_string(),
-    }
+    })
 }
 
 async fn change_password(State(web): State<Web>, posted: Posted) -> Result<Response, Failure> {
     let Posted { who, fields } = posted;
     let (old, new) = (fields.raw("old").to_owned(), fields.raw("new").to_owned());
-    let mut again = page(&web, &who).await;
+    let mut again = page(&web, &who).await?;
     if let Err(error) = accounts::password_fits(&new) {
         again.new_password.error = Some(sentence(&error.to_string()));
         return Ok(Checked::Wrong.answer(&again));

@@ -189,13 +189,14 @@ async fn page(
             }
             Some(Class::Idempotent) => format!("Repeating it changes nothing at {destination}."),
             _ => format!(
-                "{} does not recognise it as a repeat any more: if it happened before, it happens twice.",
+                "{} does not recognise a repeat: if it happened before, it happens twice.",
                 words::capitalised(destination)
             ),
         },
         new_effect: format!(
-            "{} takes it for something new: if it happened before, it happens twice.",
-            words::capitalised(destination)
+            "The new key takes the place of the one above, so that {} takes it for something new: if it happened \
+             before, it happens twice.",
+            destination
         ),
         short_id: short_id(&case.letter),
         typed,

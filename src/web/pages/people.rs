@@ -18,6 +18,7 @@ use crate::web::failure::{Failure, sentence};
 use crate::web::guard::{Posted, Signed};
 use crate::web::listing::Choice;
 use crate::web::page::{Layout, Section, render, render_as};
+use crate::web::tell::list;
 use crate::web::view::{Field, When};
 
 /// `/people`
@@ -89,6 +90,7 @@ async fn page(web: &Web, who: &Signed) -> Result<PeoplePage, Failure> {
     let now = web.engine.ambient().now();
     let mut tx = web.engine.db().read().await?;
     let (users, seen) = (users(&mut tx).await?, last_sign_ins(&mut tx).await?);
+    let layout = list::rail(&mut tx, who.layout("People", Section::People).await).await?;
     drop(tx);
     let row = |user: UserRow| PersonRow {
         path: format!("/people/{}", user.id),
@@ -102,7 +104,7 @@ async fn page(web: &Web, who: &Signed) -> Result<PeoplePage, Failure> {
         name: user.name,
     };
     Ok(PeoplePage {
-        layout: who.layout("People", Section::People).await,
+        layout,
         rows: users.into_iter().map(row).collect(),
         link: None,
         problem: None,

@@ -7,6 +7,7 @@ mod forms;
 mod harmless;
 mod headers;
 mod lists;
+mod overrides;
 mod people;
 mod rights;
 mod sessions;
