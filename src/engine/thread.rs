@@ -115,7 +115,11 @@ impl Thread {
 
     /// What the destination knows of the current step.
     pub fn knowledge(&self) -> Knowledge {
-        let Some(step) = self.current_step() else { return Knowledge::NeverReached };
+        self.current_step().map_or(Knowledge::NeverReached, |step| self.knowledge_of(step))
+    }
+
+    /// What the destination knows of a step.
+    pub fn knowledge_of(&self, step: &StepRow) -> Knowledge {
         let tries: Vec<&AttemptRow> =
             self.attempts.iter().filter(|attempt| attempt.position == step.position).collect();
         if let Some(done) = tries.iter().rev().find(|attempt| attempt.outcome == Outcome::Done) {

@@ -30,7 +30,7 @@ const DAY: Duration = Duration::from_hours(24);
 
 /// The list.
 pub fn routes() -> Router<Web> {
-    Router::new().route(PATH, get(index))
+    Router::new().route("/audit", get(index))
 }
 
 async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -> Result<Response, Failure> {

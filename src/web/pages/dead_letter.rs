@@ -43,7 +43,8 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
     let told = thread.attempts.iter().rev().find(|attempt| attempt.position == letter.position);
     let [sentence, next_step] =
         sentence::dead_letter(config, &letter, &tale.mask, told.and_then(sentence::told));
-    let knowledge = card::knowledge(&tale);
+    let step = tale.step(letter.position);
+    let knowledge = card::knowledge_of(&tale, step);
     let (buttons, more) = card::buttons(&tale, &letter, &knowledge);
     let open = letter.status == DeadLetterStatus::Open;
     Ok(render(&DeadLetterPage {
@@ -68,7 +69,7 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
         steps: timeline::steps(&tale, Some(letter.position)),
         timeline: timeline::entries(&tale),
         facts: facts::operation(&tale),
-        promise: facts::promise(&tale),
+        promise: facts::promise(&tale, step),
         payload: facts::payload(&tale),
         related,
         operation: Reference::here(

@@ -41,7 +41,7 @@ const MOST_SENTENCE: usize = 200;
 
 /// The list.
 pub fn routes() -> Router<Web> {
-    Router::new().route(PATH, get(index))
+    Router::new().route("/dead-letters", get(index))
 }
 
 async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -> Result<Response, Failure> {

@@ -31,7 +31,7 @@ const PATH: &str = "/operations";
 
 /// The search.
 pub fn routes() -> Router<Web> {
-    Router::new().route(PATH, get(index))
+    Router::new().route("/operations", get(index))
 }
 
 async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -> Result<Response, Failure> {

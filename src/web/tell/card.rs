@@ -16,10 +16,14 @@ use crate::web::view::{Button, Reference, When, coarse};
 
 /// What the destination knows of the step that is under way or failed.
 pub fn knowledge(tale: &Tale<'_>) -> Knowledge {
-    let step = tale.thread.current_step();
+    knowledge_of(tale, tale.thread.current_step())
+}
+
+/// What the destination knows of a step: an earlier episode may be about an earlier one.
+pub fn knowledge_of(tale: &Tale<'_>, step: Option<&StepRow>) -> Knowledge {
     let destination =
         step.map_or_else(|| "the destination".to_owned(), |step| words::destination_name(&step.destination));
-    let (state, result) = match tale.thread.knowledge() {
+    let (state, result) = match step.map_or(Learned::NeverReached, |step| tale.thread.knowledge_of(step)) {
         Learned::DoneThere(result) => (Known::DoneThere, Some(result)),
         Learned::NotThere(result) => (Known::NotThere, Some(result)),
         Learned::CannotTell(result) => (Known::CannotTell, Some(result)),
@@ -85,7 +89,7 @@ pub fn buttons(tale: &Tale<'_>, letter: &DeadLetterRow, card: &Knowledge) -> (Ve
     if letter.status != DeadLetterStatus::Open {
         return (Vec::new(), Vec::new());
     }
-    let step = tale.thread.current_step();
+    let step = tale.step(letter.position);
     let doubt = step.is_some_and(|step| step.state == StepState::Uncertain);
     let reference = card.reference.as_ref().map(|reference| reference.text.as_str());
     let choice = Choice { state: card.state, doubt, class: class(tale, step) };

@@ -77,9 +77,9 @@ fn sent_key(thread: &Thread, step: &StepRow) -> String {
     thread.request(step.position, step.generation).map_or(step.key, |request| request.key).to_string()
 }
 
-/// What the destination of the current step promises, and until when.
-pub fn promise(tale: &Tale<'_>) -> Vec<Fact> {
-    let Some(step) = tale.thread.current_step() else { return Vec::new() };
+/// What a step's destination promises, and until when.
+pub fn promise(tale: &Tale<'_>, step: Option<&StepRow>) -> Vec<Fact> {
+    let Some(step) = step else { return Vec::new() };
     let Some(destination) = tale.destination(&step.destination) else {
         let gone =
             format!("{} is no longer configured, so that nothing can be sent there.", step.destination);

@@ -1,8 +1,12 @@
-//! The desk's doors and forms, on both databases.
+//! The desk's pages, doors and forms, on both databases.
 
+mod cards;
 mod csrf;
 mod doors;
+mod harmless;
 mod headers;
+mod lists;
 mod people;
 mod rights;
 mod sessions;
+mod triage;

@@ -55,6 +55,21 @@ impl Reply {
         found.value().attr("value").unwrap_or_default().to_owned()
     }
 
+    /// The elements that a selector finds: text, with runs of white space as one space, and `href`.
+    pub(crate) fn all(&self, selector: &str) -> Vec<(String, String)> {
+        let page = Html::parse_document(&self.text);
+        let found = page.select(&Selector::parse(selector).unwrap()).map(|element| {
+            let words: Vec<&str> = element.text().flat_map(str::split_whitespace).collect();
+            (words.join(" "), element.value().attr("href").unwrap_or_default().to_owned())
+        });
+        found.collect()
+    }
+
+    /// The text of what a selector finds first; empty when it finds nothing.
+    pub(crate) fn first(&self, selector: &str) -> String {
+        self.all(selector).into_iter().next().map_or_else(String::new, |(text, _)| text)
+    }
+
     /// What a reader sees, runs of white space taken as one space.
     pub(crate) fn words(&self) -> String {
         let page = Html::parse_document(&self.text);
@@ -76,6 +91,13 @@ impl Reply {
 impl Desk {
     pub(crate) async fn start(database: TestDatabase) -> Self {
         let app = TestApp::start(database).await;
+        let router = web::router(app.engine.clone());
+        Self { app, router }
+    }
+
+    /// With more lines for the configuration's end.
+    pub(crate) async fn configured(database: TestDatabase, more: &str) -> Self {
+        let app = TestApp::configured(database, more).await;
         let router = web::router(app.engine.clone());
         Self { app, router }
     }

@@ -1,0 +1,147 @@
+//! One dead letter: what the destination knows, and what may be done about it.
+
+use std::time::Duration;
+
+use dead_letter_office::demo::destination::Behaviour;
+use dead_letter_office::domain::actor::Role;
+
+use crate::support::databases::{TestDatabase, on_both};
+use crate::support::desk::{Desk, Reply};
+
+on_both!(
+    each_of_the_four_answers_has_its_card_and_its_button,
+    a_viewer_sees_every_button_and_the_right_that_is_missing,
+    the_thread_tells_what_was_sent_and_why_each_wait_is_as_long_as_it_is,
+    operations_with_the_same_business_ids_lead_to_each_other,
+);
+
+/// A type whose destination takes no connection.
+const GONE: &str = r#"
+[destinations.gone]
+base_url = "http://127.0.0.1:9"
+timeout = "300ms"
+connect_timeout = "200ms"
+[operations.gone]
+retry = { attempts = 1 }
+[[operations.gone.steps]]
+name = "send receipt"
+destination = "gone"
+method = "POST"
+path = "/receipts"
+"#;
+
+fn card(page: &Reply) -> String {
+    page.first("section.know .answer .mark")
+}
+
+fn buttons(page: &Reply) -> Vec<String> {
+    page.all(".actions .button:not(summary)").into_iter().map(|(words, _)| words).collect()
+}
+
+async fn each_of_the_four_answers_has_its_card_and_its_button(db: TestDatabase) {
+    let mut desk = Desk::configured(db, GONE).await;
+    let (refused, not_there) = desk.dead_letter("keyed", "refused").await;
+    let (_, cannot_tell) = desk.dead_letter("plain", "in-doubt").await;
+    let gone = desk.app.submit("gone", "gone-1").await;
+    desk.app.run_until_idle().await;
+    let never = desk.app.thread(gone).await.live_letter().unwrap().id;
+    let mut olga = desk.signed_in(Role::Operator).await;
+
+    let page = olga.get(&format!("/dead-letters/{not_there}")).await.expect(200);
+    assert_eq!(card(&page), "Not there");
+    assert_eq!(buttons(&page)[0], "Replay: Keyed did not do it");
+    assert!(page.first("h1").starts_with("Keyed refused \u{201c}create ticket\u{201d}"), "{}", page.first("h1"));
+    assert_eq!(page.first(".advice"), "Safest next step: correct the data and send the correction.");
+
+    let page = olga.get(&format!("/dead-letters/{cannot_tell}")).await.expect(200);
+    assert_eq!(card(&page), "Cannot tell");
+    assert_eq!(buttons(&page)[0], "Found at Plain: record as completed");
+    assert!(!buttons(&page)[..2].iter().any(|words| words.contains("again")), "{:?}", buttons(&page));
+    assert!(page.first("section.know").contains("neither recognises a repeat nor can be asked"));
+
+    let page = olga.get(&format!("/dead-letters/{never}")).await.expect(200);
+    assert_eq!(card(&page), "Never reached");
+    assert_eq!(buttons(&page)[0], "Replay: Gone never saw it");
+    assert_eq!(page.all(".exchange").len(), 0, "nothing was sent");
+
+    olga.desk.app.replay(refused, "a1").await.unwrap();
+    let page = olga.get(&format!("/dead-letters/{not_there}")).await.expect(200);
+    assert_eq!(page.first(".marks .mark:nth-of-type(2)"), "Being tried again");
+    assert!(buttons(&page).is_empty());
+    drop(olga);
+    desk.app.run_until_idle().await;
+    let reference = desk.app.thread(refused).await.steps[0].reference.clone().unwrap();
+    let mut olga = desk.nobody();
+    olga.sign_in("operator", crate::support::desk::PASSWORD).await;
+    let page = olga.get(&format!("/dead-letters/{not_there}")).await.expect(200);
+    assert_eq!(card(&page), "Done there");
+    assert_eq!(page.first("section.know .as"), format!("as {reference}"));
+    assert_eq!(page.first(".marks .mark:nth-of-type(2)"), "Replayed and confirmed");
+}
+
+async fn a_viewer_sees_every_button_and_the_right_that_is_missing(db: TestDatabase) {
+    let mut desk = Desk::start(db).await;
+    let (_, letter) = desk.dead_letter("keyed", "order-1").await;
+    let mut viewer = desk.signed_in(Role::Viewer).await;
+    let page = viewer.get(&format!("/dead-letters/{letter}")).await.expect(200);
+    assert_eq!(page.all(".actions button[disabled]").len(), 3);
+    assert_eq!(page.all(".actions a.button").len(), 0);
+    let needs = page.words();
+    for right in ["replay", "resolve", "override"] {
+        let wanted = format!("Needs the right \u{201c}{right}\u{201d}, which ");
+        assert!(needs.contains(&wanted), "{needs}");
+    }
+    let mut approver = desk.signed_in(Role::Approver).await;
+    let page = approver.get(&format!("/dead-letters/{letter}")).await.expect(200);
+    assert_eq!((page.all(".actions button[disabled]").len(), page.all(".actions a.button").len()), (0, 3));
+    // Each leads to a form that is there.
+    for (words, href) in page.all(".actions a.button") {
+        approver.get(&href).await.expect(200);
+        assert!(!words.is_empty());
+    }
+}
+
+async fn the_thread_tells_what_was_sent_and_why_each_wait_is_as_long_as_it_is(db: TestDatabase) {
+    let mut desk = Desk::start(db).await;
+    let told = Behaviour::Status {
+        code: 429,
+        headers: vec![("retry-after".into(), "30".into())],
+        body: "slower".into(),
+    };
+    desk.app.destination.script("/keyed", [Behaviour::CloseAfterRead { effect: true }, told]);
+    let id = desk.app.submit("keyed", "order-1").await;
+    let payload = r#"{"order_id":"order-1","customer_id":"C-7","email":"anna@example.com","amount":1250}"#;
+    for _ in 0..2 {
+        desk.app.try_submit("keyed", "order-1", payload).await.unwrap();
+    }
+    desk.app.run_for(Duration::from_mins(3)).await;
+    let mut olga = desk.signed_in(Role::Operator).await;
+    let page = olga.get(&format!("/operations/{id}")).await.expect(200);
+    let tops: Vec<String> = page.all("ol.thread > li").into_iter().map(|(text, _)| text).collect();
+    assert!(tops[0].starts_with("Received"), "{tops:?}");
+    assert!(tops.iter().any(|text| text.contains("2 times within")), "{tops:?}");
+    let waits: Vec<String> = page.all("p.waits").into_iter().map(|(text, _)| text).collect();
+    assert_eq!(waits.len(), 2, "{tops:?}");
+    assert!(waits[0].contains("drawn at random"), "{waits:?}");
+    assert!(waits[1].contains("Keyed asked for 30 s"), "{waits:?}");
+    // What was sent is shown once: every attempt sends the same bytes.
+    let bodies: Vec<String> = page.all(".exchange details .wire pre").into_iter().map(|(text, _)| text).collect();
+    assert_eq!(bodies.iter().filter(|text| text.contains("external_ref")).count(), 1, "{bodies:?}");
+    assert!(bodies.iter().any(|text| text == "The same, to the byte, as in attempt 1."), "{bodies:?}");
+    assert!(!page.text.contains("planted-credential"));
+}
+
+async fn operations_with_the_same_business_ids_lead_to_each_other(db: TestDatabase) {
+    let mut desk = Desk::start(db).await;
+    let first = desk.app.submit("lookup", "order-1").await;
+    let (_, letter) = desk.dead_letter("keyed", "order-2").await;
+    let mut olga = desk.signed_in(Role::Viewer).await;
+    let page = olga.get(&format!("/dead-letters/{letter}")).await.expect(200);
+    let related = page.all("section[aria-labelledby=related] a");
+    assert_eq!(related.len(), 1, "the same customer");
+    assert!(related[0].0.starts_with("lookup \u{b7} customer C-7 \u{b7} order order-1"), "{related:?}");
+    assert_eq!(related[0].1, format!("/operations/{first}"));
+    let words = page.first("section[aria-labelledby=promise]");
+    // The window of 24 h, without one exchange and what clocks may differ by.
+    assert!(words.contains("Safe to repeat until") && words.contains("30 Nov 2026, 08:59:29 UTC"), "{words}");
+}
