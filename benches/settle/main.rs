@@ -3,6 +3,8 @@
 //!
 //! `benches/run settle` starts what it needs and calls this. Prints a table, and writes it as JSON.
 
+#![allow(clippy::cast_precision_loss, reason = "counts of a benchmark, far below 2^52")]
+
 mod bare;
 mod client;
 mod measure;
@@ -60,9 +62,9 @@ fn print(figures: &Figures) -> Result<()> {
     for (name, figure) in &rows {
         println!(
             "| {name} | {} | {} | {} | {} |",
-            figure.text(figure.median),
-            figure.text(figure.lowest),
-            figure.text(figure.highest),
+            Figure::text(figure.median),
+            Figure::text(figure.lowest),
+            Figure::text(figure.highest),
             figure.unit
         );
     }

@@ -16,7 +16,7 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    pub(crate) fn text(&self, value: f64) -> String {
+    pub(crate) fn text(value: f64) -> String {
         if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.3}") }
     }
 }

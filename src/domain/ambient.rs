@@ -14,6 +14,8 @@ use super::time::{Clock, SystemClock, Timestamp};
 pub struct Ambient {
     clock: Arc<dyn Clock>,
     rng: Arc<Mutex<StdRng>>,
+    /// Milliseconds and counter of the last id.
+    last_id: Arc<Mutex<(u64, u16)>>,
 }
 
 impl Ambient {
@@ -25,7 +27,7 @@ impl Ambient {
     /// Any clock, any generator. Tokens come from it too: outside tests it must be seeded by the
     /// operating system.
     pub fn new(clock: Arc<dyn Clock>, rng: StdRng) -> Self {
-        Self { clock, rng: Arc::new(Mutex::new(rng)) }
+        Self { clock, rng: Arc::new(Mutex::new(rng)), last_id: Arc::default() }
     }
 
     /// The present moment.
@@ -33,11 +35,22 @@ impl Ambient {
         self.clock.now()
     }
 
-    /// An id that sorts by the time it was made.
+    /// An id that sorts by the time it was made: UUIDv7, whose twelve bits behind the millisecond
+    /// count on, so that the ids of one process sort in the order in which they were made.
     pub fn id(&self) -> Uuid {
-        let millis = u64::try_from(self.now().as_micros() / 1_000).unwrap_or(0);
+        let now = u64::try_from(self.now().as_micros() / 1_000).unwrap_or(0);
         let mut random = [0; 10];
         self.fill(&mut random);
+        let (millis, count) = {
+            let mut last = self.last_id.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = match *last {
+                (millis, count) if now <= millis && count < 0x0fff => (millis, count + 1),
+                (millis, _) if now <= millis => (millis + 1, 0),
+                _ => (now, 0),
+            };
+            *last
+        };
+        random[..2].copy_from_slice(&count.to_be_bytes());
         uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
     }
 
@@ -73,5 +86,22 @@ impl Ambient {
 impl std::fmt::Debug for Ambient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ambient").field("now", &self.now()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::time::TestClock;
+
+    #[test]
+    fn ids_sort_in_the_order_in_which_they_were_made() {
+        let clock = Arc::new(TestClock::at(Timestamp::from_micros(1_796_000_000_000_000)));
+        let ambient = Ambient::new(clock.clone(), StdRng::seed_from_u64(1));
+        let mut made: Vec<Uuid> = (0..10_000).map(|_| ambient.id()).collect();
+        clock.advance(Duration::from_mins(1));
+        made.push(ambient.id());
+        assert!(made.is_sorted_by(|a, b| a < b));
+        assert!(made.iter().all(|id| id.get_version_num() == 7));
     }
 }

@@ -138,13 +138,14 @@ pub fn decide(
     }
     // A long draw must not park what a shorter one would have tried once more.
     let mut latest = ends;
-    if doubt && class == Class::Keyed {
-        if let Some(until) = contract.resend_until(first_sent_at) {
-            if earliest >= until {
-                return park(ParkReason::WindowClosed);
-            }
-            latest = latest.min(until.minus(Duration::from_micros(1)));
+    if doubt
+        && class == Class::Keyed
+        && let Some(until) = contract.resend_until(first_sent_at)
+    {
+        if earliest >= until {
+            return park(ParkReason::WindowClosed);
         }
+        latest = latest.min(until.minus(Duration::from_micros(1)));
     }
     Next::Retry { at: earliest.plus(draw(most)).min(latest.minus(TAKEN_UP)).max(earliest) }
 }

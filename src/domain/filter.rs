@@ -81,6 +81,14 @@ pub enum FilterError {
         /// What was wrong.
         source: UnknownWord,
     },
+    /// There is no such parameter.
+    #[error("{name}: no such parameter; known are {known}")]
+    Unknown {
+        /// As it was sent.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
     /// A value is no time.
     #[error("{0}: not a date or an RFC 3339 time")]
     Time(&'static str),
@@ -100,6 +108,14 @@ pub enum FilterError {
 pub struct Parameters<'a>(pub &'a [(String, String)]);
 
 impl<'a> Parameters<'a> {
+    /// Refuses a parameter that means nothing here: a misspelt filter must not mean "all".
+    pub fn only(&self, known: &[&str]) -> Result<(), FilterError> {
+        match self.0.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            Some((name, _)) => Err(FilterError::Unknown { name: name.clone(), known: known.join(", ") }),
+            None => Ok(()),
+        }
+    }
+
     fn get(&self, name: &str) -> Option<&'a str> {
         self.0
             .iter()

@@ -5,10 +5,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use crate::config::{Config, OperationType};
@@ -20,6 +22,9 @@ use crate::store::{Db, MAX_ROWS, StoreError, operations};
 
 /// Submissions that may wait for a commit before senders have to.
 const QUEUE: usize = 1024;
+
+/// How long a commit waits at most for more.
+const GATHER: Duration = Duration::from_millis(1);
 
 /// What somebody wants done.
 #[derive(Clone, Debug)]
@@ -213,7 +218,10 @@ fn short_text(name: &str, text: Option<String>) -> Result<Option<String>, Submit
 
 async fn commit_all(db: Db, ambient: Ambient, mut queue: mpsc::Receiver<Job>, wake: Arc<Notify>) {
     let mut batch = Vec::with_capacity(MAX_ROWS);
+    let mut last = 0;
     while queue.recv_many(&mut batch, MAX_ROWS).await > 0 {
+        gather(&mut queue, &mut batch, last).await;
+        last = batch.len();
         let operations: Vec<Arc<NewOperation>> = batch.iter().map(|job| Arc::clone(&job.operation)).collect();
         let answers = commit(&db, &ambient, &operations).await;
         wake.notify_one();
@@ -230,6 +238,20 @@ async fn commit_all(db: Db, ambient: Ambient, mut queue: mpsc::Receiver<Job>, wa
                     let _ = job.answer.send(Err(SubmitError::Unavailable));
                 }
             }
+        }
+    }
+}
+
+/// Waits a moment for as many submissions as the last commit carried. Senders that were answered
+/// together send together; without the wait the first would have a commit to itself, and the others
+/// would queue behind it.
+async fn gather(queue: &mut mpsc::Receiver<Job>, batch: &mut Vec<Job>, wanted: usize) {
+    let until = Instant::now() + GATHER;
+    while batch.len() < wanted {
+        let room = MAX_ROWS - batch.len();
+        match timeout_at(until, queue.recv_many(batch, room)).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
         }
     }
 }

@@ -157,6 +157,7 @@ async fn send_again(
     if let Some(earlier) = take(&mut tx, &actor, request.action_id, &subject, now).await? {
         return Ok(serde_json::from_str(&earlier)?);
     }
+    work::lock_operation(&mut tx, operation).await?;
     let mut asked = asked(gate, operation, request.actor, plan.cause, String::new());
     let strict = examine(gate, &mut tx, &asked, request.actor, right).await?;
     let (examined, waived) = match plan.mode {
@@ -171,7 +172,8 @@ async fn send_again(
     let mut answer = verdict(&examined, &thread);
     if plan.mode == Some(OverrideMode::SameKey) && waived.is_empty() && examined.examination.passed() {
         answer.verdict = VerdictKind::Refused;
-        answer.reason = "No check stands in the way, so there is nothing to override: replay it.".to_owned();
+        answer.reason =
+            String::from("No check stands in the way, so there is nothing to override: replay it.");
     }
     if answer.verdict == VerdictKind::Accepted
         && let Some(letter) = thread.letters.iter().find(|letter| Some(letter.id) == plan.letter)
@@ -185,18 +187,17 @@ async fn send_again(
         if gate.requeue(&mut tx, &examined.facts, &asked, new_effect).await? {
             dead_letters::replaying(&mut tx, operation).await?;
             work::announce(&mut tx).await?;
-            answer.reason = match plan.mode {
+            answer.reason = String::from(match plan.mode {
                 Some(OverrideMode::NewEffect) => "It will be sent under a new key, as a second effect.",
                 Some(OverrideMode::SameKey) => {
                     "It will be sent under its own key; the named checks are waived."
                 }
                 None => "All checks passed: it will be sent with its own key.",
-            }
-            .to_owned();
+            });
             answer.run = Some(run(operation, &actor, now));
         } else {
             answer.verdict = VerdictKind::InFlight;
-            answer.reason = "Somebody else had it tried again a moment ago.".to_owned();
+            answer.reason = String::from("Somebody else had it tried again a moment ago.");
         }
     }
     let entry = AuditRow {

@@ -32,7 +32,9 @@ impl Preview {
         actor: &Actor,
         right: Right,
     ) -> Result<Self, ActionError> {
-        let mut tx = gate.db().read().await?;
+        // The facts are read as an action reads them, with the operation locked, and nothing is
+        // committed.
+        let mut tx = gate.db().begin().await?;
         let asked = asked(gate, operation, actor, Cause::Replay, String::new());
         let examined = examine(gate, &mut tx, &asked, actor, right).await?;
         let thread = Thread::load(&mut tx, operation).await?.ok_or(ActionError::NotFound)?;

@@ -44,6 +44,7 @@ pub async fn resolve(
         return Ok(());
     }
     let row = dead_letters::by_id(&mut tx, letter).await?.ok_or(ActionError::NotFound)?;
+    work::lock_operation(&mut tx, row.operation_id).await?;
     let asked = asked(gate, row.operation_id, request.actor, Cause::Replay, String::new());
     let examined = examine(gate, &mut tx, &asked, request.actor, Right::Resolve).await?;
     let closing =

@@ -207,7 +207,7 @@ async fn read(mut response: Response) -> Answer {
             // Most answers are one chunk, which is then kept without a copy.
             Ok(Some(chunk)) if read == 0 => first = chunk,
             Ok(Some(chunk)) => {
-                all.get_or_insert_with(|| BytesMut::from(&first[..])).extend_from_slice(&chunk)
+                all.get_or_insert_with(|| BytesMut::from(&first[..])).extend_from_slice(&chunk);
             }
             Ok(None) => break true,
             Err(_) => break false,

@@ -20,6 +20,11 @@ const AFTER_FAILURE: Duration = Duration::from_millis(500);
 /// How long it waits when nothing is known to be due: work may be put in by another process.
 const POLL: Duration = Duration::from_millis(500);
 
+/// How long a turn waits at most for as many attempts to end as did before the last one. Attempts
+/// that began together end together; without the wait the first to end would have a commit to
+/// itself, and the others would queue behind it.
+const GATHER: Duration = Duration::from_millis(1);
+
 /// One process's worker.
 pub struct Worker {
     gate: Gate,
@@ -28,13 +33,15 @@ pub struct Worker {
     slots: usize,
     sends: JoinSet<Settlement>,
     ended: Vec<Settlement>,
+    /// Attempts that the last turn settled.
+    last: usize,
 }
 
 impl Worker {
     /// A worker that is told through `wake` when work was put in.
     pub fn new(gate: Gate, sender: Arc<Sender>, wake: Arc<Notify>) -> Self {
         let slots = gate.config().engine.concurrency;
-        Self { gate, sender, wake, slots, sends: JoinSet::new(), ended: Vec::new() }
+        Self { gate, sender, wake, slots, sends: JoinSet::new(), ended: Vec::new(), last: 0 }
     }
 
     /// Works until told to stop; then claims nothing more, and returns when every attempt under way
@@ -65,7 +72,10 @@ impl Worker {
             };
             let until = (Instant::now() + wait).min(sweep_at);
             tokio::select! {
-                Some(ended) = self.sends.join_next() => self.take(ended),
+                Some(ended) = self.sends.join_next() => {
+                    self.take(ended);
+                    self.gather().await;
+                }
                 () = self.wake.notified(), if !stopping => {}
                 () = tokio::time::sleep_until(until) => {}
                 changed = stop.changed(), if !stopping => {
@@ -100,6 +110,17 @@ impl Worker {
         self.slots.saturating_sub(self.sends.len())
     }
 
+    /// Waits a moment for more attempts to end, where the last turn had several.
+    async fn gather(&mut self) {
+        let until = Instant::now() + GATHER;
+        while self.ended.len() < self.last && !self.sends.is_empty() {
+            match tokio::time::timeout_at(until, self.sends.join_next()).await {
+                Ok(Some(ended)) => self.take(ended),
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+
     fn take_ready(&mut self) {
         while let Some(ended) = self.sends.try_join_next() {
             self.take(ended);
@@ -118,7 +139,11 @@ impl Worker {
         if slots == 0 && self.ended.is_empty() {
             return Ok(Turn::default());
         }
+        let settling = self.ended.len();
         let mut turn = self.gate.turn(&mut self.ended, slots).await?;
+        if settling > 0 {
+            self.last = settling;
+        }
         for permit in turn.permits.drain(..) {
             let sender = Arc::clone(&self.sender);
             self.sends.spawn(async move { sender.send(permit).await });

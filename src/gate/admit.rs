@@ -64,9 +64,9 @@ pub(super) async fn admit(
         return Ok(answers);
     }
     let begins: Vec<Begin<'_>> = passed.iter().map(|held| begin(gate, held)).collect();
-    let begun: HashSet<Uuid> = ledger::begin(tx, &begins).await?.into_iter().collect();
+    let started: HashSet<Uuid> = ledger::begin(tx, &begins).await?.into_iter().collect();
     let (mut ours, lost): (Vec<Held>, Vec<Held>) =
-        passed.into_iter().partition(|held| begun.contains(&held.attempt));
+        passed.into_iter().partition(|held| started.contains(&held.attempt));
     for held in lost {
         // Another worker's attempt stands, though it was not there when the facts were read.
         let why = "Another worker is sending it already.".to_owned();

@@ -8,6 +8,7 @@ use crate::domain::operation::StepState;
 use crate::domain::retry::RetryPolicy;
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::{Check, CheckName, VerdictKind};
+use crate::domain::words;
 use crate::store::work::WorkRow;
 
 /// Who asks for a send, as far as the checks care.
@@ -58,6 +59,7 @@ fn fails(verdict: VerdictKind, detail: impl Into<String>, waiver: Option<Waiver>
     Err(Failure { verdict, detail: detail.into(), waiver })
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "the other end of `fails`, of the same shape")]
 fn passes(detail: impl Into<String>) -> Finding {
     Ok(detail.into())
 }
@@ -141,13 +143,16 @@ fn nothing_in_flight(facts: &WorkRow) -> Finding {
             let by = facts.live_by.as_deref().unwrap_or("somebody");
             fails(
                 VerdictKind::InFlight,
-                format!("It is being sent already, asked for by {by}, since {since}. Wait for its outcome."),
+                format!(
+                    "It is being sent already, asked for by {by}, since {}. Wait for its outcome.",
+                    words::moment(since)
+                ),
                 None,
             )
         }
         (None, Some(since)) => fails(
             VerdictKind::InFlight,
-            format!("It is in the queue already, since {since}. Wait for its outcome."),
+            format!("It is in the queue already, since {}. Wait for its outcome.", words::moment(since)),
             None,
         ),
         (None, None) => passes("Nobody else is sending it."),
@@ -161,7 +166,12 @@ fn destination_open(facts: &WorkRow, contract: Option<&Contract>) -> Finding {
             facts.destination
         ));
     }
-    passes(format!("{} takes requests.", facts.destination))
+    passes(format!("{} takes requests.", there(facts)))
+}
+
+/// The destination at a sentence's beginning.
+fn there(facts: &WorkRow) -> String {
+    words::capitalised(&words::destination_name(&facts.destination))
 }
 
 fn in_doubt(facts: &WorkRow) -> bool {
@@ -177,14 +187,15 @@ fn key_window_open(facts: &WorkRow, contract: Option<&Contract>, now: Timestamp)
         return passes("Nothing has been sent under this key yet.");
     };
     let Some(until) = contract.resend_until(first) else {
-        return passes(format!("{} takes no key, so no window can close.", facts.destination));
+        return passes(format!("{} takes no key, so no window can close.", there(facts)));
     };
     if now < until {
-        return passes(format!("{} recognises our key until {until}.", facts.destination));
+        return passes(format!("{} recognises our key until {}.", there(facts), words::moment(until)));
     }
     if !in_doubt(facts) {
         return passes(format!(
-            "The window closed at {until}, and nothing that was sent is unaccounted for."
+            "The window closed at {}, and nothing that was sent is unaccounted for.",
+            words::moment(until)
         ));
     }
     let verdict =
@@ -192,9 +203,10 @@ fn key_window_open(facts: &WorkRow, contract: Option<&Contract>, now: Timestamp)
     fails(
         verdict,
         format!(
-            "{} stopped recognising our key at {until}: a resend could happen a second time. Find out \
+            "{} stopped recognising our key at {}: a resend could happen a second time. Find out \
              whether it happened and record that, or ask an approver to override.",
-            facts.destination
+            there(facts),
+            words::moment(until)
         ),
         Some(Waiver::KeyWindow),
     )
@@ -208,7 +220,7 @@ fn outcome_known(facts: &WorkRow, contract: Option<&Contract>, now: Timestamp) -
     match class {
         Class::Keyed => passes(format!(
             "An earlier send may have happened; {} recognises the same key and will not do it twice.",
-            facts.destination
+            words::destination_name(&facts.destination)
         )),
         Class::Idempotent => passes(
             "An earlier send may have happened; repeating this request changes nothing there.".to_owned(),
@@ -218,7 +230,7 @@ fn outcome_known(facts: &WorkRow, contract: Option<&Contract>, now: Timestamp) -
             format!(
                 "An earlier send may have happened, and {} must be asked before anything is sent again. \
                  Look it up there and record it as completed, or ask an approver to override.",
-                facts.destination
+                words::destination_name(&facts.destination)
             ),
             Some(Waiver::UnknownOutcome),
         ),
@@ -227,7 +239,7 @@ fn outcome_known(facts: &WorkRow, contract: Option<&Contract>, now: Timestamp) -
             format!(
                 "An earlier send may have happened, and {} can neither recognise a repeat nor be asked. \
                  Find out by other means and record it as completed, or ask an approver to override.",
-                facts.destination
+                words::destination_name(&facts.destination)
             ),
             Some(Waiver::UnknownOutcome),
         ),

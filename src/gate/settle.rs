@@ -110,9 +110,10 @@ pub(super) async fn park_unsent(
         Some(CheckName::KeyWindowOpen) => ParkReason::WindowClosed,
         Some(CheckName::OutcomeKnown) => {
             let contract = gate.config.destinations.get(&work.destination).map(|known| &known.contract);
-            match contract.is_some_and(|contract| contract.lookup.is_some()) {
-                true => ParkReason::LookupNeeded,
-                false => ParkReason::NoWayToKnow,
+            if contract.is_some_and(|contract| contract.lookup.is_some()) {
+                ParkReason::LookupNeeded
+            } else {
+                ParkReason::NoWayToKnow
             }
         }
         Some(CheckName::WithinCaps) if work.tries >= i64::from(gate.policy(&work.kind).attempts) => {

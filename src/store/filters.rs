@@ -4,7 +4,10 @@ use sqlx::query::QueryAs;
 use sqlx::{Encode, Type};
 use uuid::Uuid;
 
+use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction};
 use crate::domain::filter::{AuditFilter, Cursor, DeadLetterFilter, OperationFilter, Page};
+use crate::domain::operation::Severity;
+use crate::domain::time::Timestamp;
 
 /// A value waiting for its placeholder.
 #[derive(Clone, Debug)]
@@ -112,27 +115,27 @@ fn search(conditions: &mut Conditions, column: &str, text: Option<&String>) {
     );
     if let Ok(id) = text.parse::<Uuid>() {
         let as_id = conditions.bind(Bound::Id(id));
-        sources.push_str(&format!(
-            " UNION SELECT id FROM operations WHERE id = {as_id} \
-             UNION SELECT operation_id FROM dead_letters WHERE id = {as_id}"
-        ));
+        sources += " UNION SELECT id FROM operations WHERE id = ";
+        sources += &as_id;
+        sources += " UNION SELECT operation_id FROM dead_letters WHERE id = ";
+        sources += &as_id;
     }
     conditions.also(&format!("{column} IN ({sources})"));
 }
 
 pub(super) fn dead_letters(filter: &DeadLetterFilter) -> Conditions {
     let mut c = Conditions::default();
-    c.word("d.status = ?", filter.status.map(|w| w.as_str()));
-    c.word("d.certainty = ?", filter.certainty.map(|w| w.as_str()));
+    c.word("d.status = ?", filter.status.map(DeadLetterStatus::as_str));
+    c.word("d.certainty = ?", filter.certainty.map(Certainty::as_str));
     c.text("d.kind = ?", filter.kind.as_ref());
     c.text("d.destination = ?", filter.destination.as_ref());
     c.text("d.cause = ?", filter.cause.as_ref());
-    c.word("d.severity = ?", filter.severity.map(|w| w.as_str()));
+    c.word("d.severity = ?", filter.severity.map(Severity::as_str));
     c.text("d.assignee = ?", filter.assignee.as_ref());
-    c.word("d.next_action = ?", filter.next_action.map(|w| w.as_str()));
+    c.word("d.next_action = ?", filter.next_action.map(NextAction::as_str));
     search(&mut c, "d.operation_id", filter.search.as_ref());
-    c.number("d.opened_at >= ?", filter.from.map(|t| t.as_micros()));
-    c.number("d.opened_at < ?", filter.to.map(|t| t.as_micros()));
+    c.number("d.opened_at >= ?", filter.from.map(Timestamp::as_micros));
+    c.number("d.opened_at < ?", filter.to.map(Timestamp::as_micros));
     c
 }
 
@@ -152,8 +155,8 @@ pub(super) fn operations(filter: &OperationFilter) -> Conditions {
     }
     c.text("o.id IN (SELECT operation_id FROM steps WHERE destination = ?)", filter.destination.as_ref());
     search(&mut c, "o.id", filter.search.as_ref());
-    c.number("o.received_at >= ?", filter.from.map(|t| t.as_micros()));
-    c.number("o.received_at < ?", filter.to.map(|t| t.as_micros()));
+    c.number("o.received_at >= ?", filter.from.map(Timestamp::as_micros));
+    c.number("o.received_at < ?", filter.to.map(Timestamp::as_micros));
     c
 }
 
@@ -164,7 +167,7 @@ pub(super) fn audit(filter: &AuditFilter) -> Conditions {
     if let Some(id) = filter.operation {
         c.add("operation_id = ?", Bound::Id(id));
     }
-    c.number("at >= ?", filter.from.map(|t| t.as_micros()));
-    c.number("at < ?", filter.to.map(|t| t.as_micros()));
+    c.number("at >= ?", filter.from.map(Timestamp::as_micros));
+    c.number("at < ?", filter.to.map(Timestamp::as_micros));
     c
 }

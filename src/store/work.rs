@@ -181,24 +181,49 @@ fn select_work(condition: &str) -> String {
     )
 }
 
-/// Due work that nobody holds, oldest first. On PostgreSQL the rows stay locked until the
-/// transaction ends and rows that another node holds are passed over; on SQLite the transaction is
-/// the only writer.
+/// Due work that nobody holds, oldest first.
 pub async fn due(tx: &mut Tx, now: Timestamp, limit: usize) -> Result<Vec<WorkRow>, StoreError> {
-    let lock = if tx.is_postgres() { " FOR UPDATE OF w SKIP LOCKED" } else { "" };
-    let sql = select_work(&format!(
-        "w.leased_until IS NULL AND w.due_at <= $1 ORDER BY w.due_at, w.operation_id LIMIT $2{lock}"
-    ));
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(now).bind(limit).fetch_all(c).await)?)
+    pick(tx, "leased_until IS NULL AND due_at <= $1", "due_at, operation_id", now, limit).await
 }
 
 /// Work whose holder let its lease run out.
 pub async fn expired(tx: &mut Tx, now: Timestamp, limit: usize) -> Result<Vec<WorkRow>, StoreError> {
-    let lock = if tx.is_postgres() { " FOR UPDATE OF w SKIP LOCKED" } else { "" };
-    let sql = select_work(&format!("w.leased_until < $1 ORDER BY w.leased_until LIMIT $2{lock}"));
+    pick(tx, "leased_until < $1", "leased_until, operation_id", now, limit).await
+}
+
+/// Locks rows and then reads the facts about them. On PostgreSQL rows that another node holds are
+/// passed over, and the facts take a statement of their own, which sees what stands once the locks
+/// are held: one statement for both would join a locked row to what the others were when it began.
+/// On SQLite the transaction is the only writer, so that one statement does.
+async fn pick(
+    tx: &mut Tx,
+    condition: &'static str,
+    order: &'static str,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<WorkRow>, StoreError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(now).bind(limit).fetch_all(c).await)?)
+    let chosen = format!("SELECT operation_id FROM work WHERE {condition} ORDER BY {order} LIMIT $2");
+    match tx {
+        Tx::Sqlite(inner) => {
+            let sql = select_work(&format!("w.operation_id IN ({chosen})"));
+            let query = sqlx::query_as(AssertSqlSafe(sql)).bind(now).bind(limit);
+            Ok(query.fetch_all(&mut **inner).await?)
+        }
+        Tx::Postgres(inner) => {
+            let locked = format!("{chosen} FOR UPDATE SKIP LOCKED");
+            let ids: Vec<Uuid> = sqlx::query_scalar(AssertSqlSafe(locked))
+                .bind(now)
+                .bind(limit)
+                .fetch_all(&mut **inner)
+                .await?;
+            if ids.is_empty() {
+                return Ok(Vec::new());
+            }
+            let sql = select_work("w.operation_id = ANY($1)");
+            Ok(sqlx::query_as(AssertSqlSafe(sql)).bind(ids).fetch_all(&mut **inner).await?)
+        }
+    }
 }
 
 /// One operation's row of work, locked.
@@ -208,10 +233,14 @@ pub async fn one(tx: &mut Tx, operation: Uuid) -> Result<Option<WorkRow>, StoreE
     Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(operation).fetch_optional(c).await)?)
 }
 
+/// Lets nobody else act on an operation until this transaction ends.
+pub async fn lock_operation(tx: &mut Tx, operation: Uuid) -> Result<(), StoreError> {
+    lock(tx, "SELECT 1 FROM operations WHERE id = $1 FOR UPDATE", operation).await
+}
+
 /// The same facts for an operation without a row of work, as though `asked` stood in the table: the
-/// first step that is not completed, or the last one. The operation stays locked.
+/// first step that is not completed, or the last one.
 pub async fn as_if(tx: &mut Tx, asked: &NewWork) -> Result<Option<WorkRow>, StoreError> {
-    lock(tx, "SELECT 1 FROM operations WHERE id = $1 FOR UPDATE", asked.operation_id).await?;
     let sql = format!(
         "SELECT o.id AS operation_id, s.position, $2 AS cause, $3 AS requested_by, $4 AS waived, \
          $5 AS since, $6 AS tries, $6 AS doubts, $6 AS waits, $6 AS fence, w.attempt_id, w.leased_until, {FACTS}, \

@@ -35,8 +35,8 @@ fn pages(words: &Words) -> Vec<(String, String)> {
     add("operation", &evidence::operation(words));
     add("replay", &acts::replay(words, false));
     add("replay-blocked", &acts::replay(words, true));
-    add("resolve", &acts::resolve(words));
-    add("override", &acts::override_form(words));
+    add("resolve", &acts::resolve_form(words));
+    add("override", &acts::override_page(words));
     for verdict in acts::verdicts(words) {
         add(&format!("verdict-{}", verdict.verdict.kind), &verdict);
     }
@@ -101,7 +101,7 @@ fn hold(name: &str, html: &str) {
             || control
                 .value()
                 .attr("id")
-                .is_some_and(|id| !all(&page, &format!("label[for={id}]")).is_empty());
+                .is_some_and(|id| !all(&page, &format!("label[for='{id}']")).is_empty());
         assert!(labelled, "{name}: a control without a label: {}", control.html());
     }
     assert_eq!(all(&page, "h1").len(), 1, "{name}: one page, one title");

@@ -28,8 +28,9 @@ use std::io;
 use std::net::SocketAddr;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
@@ -84,6 +85,7 @@ pub fn router(engine: Engine) -> Router {
         .merge(statics)
         .fallback(nothing_here)
         .method_not_allowed_fallback(not_like_that)
+        .layer(axum::middleware::from_fn(in_our_words))
         .layer(CatchPanicLayer::custom(broken))
         .layer(axum::middleware::from_fn(request_id::layer))
         .layer(header_layer(header::CONTENT_SECURITY_POLICY, CSP))
@@ -130,6 +132,20 @@ async fn nothing_here(uri: axum::http::Uri) -> Response {
     }
 }
 
+/// What the framework refuses by itself, such as an address that is no UTF-8, comes as a bare line
+/// of text; the reader gets it as everything else here.
+async fn in_our_words(uri: axum::http::Uri, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if !response.status().is_client_error() || !kind.is_some_and(|kind| kind.starts_with("text/plain")) {
+        return response;
+    }
+    if uri.path().starts_with("/api/") {
+        return api::problem::Problem::malformed("The address or the query cannot be read.").into_response();
+    }
+    Failure::BadAddress("Part of it cannot be read.".to_owned()).into_response()
+}
+
 async fn not_like_that(uri: axum::http::Uri) -> Response {
     if uri.path().starts_with("/api/") {
         api::problem::Problem::wrong_method().into_response()
@@ -138,6 +154,7 @@ async fn not_like_that(uri: axum::http::Uri) -> Response {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "the shape that the layer takes")]
 fn broken(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
     let text = panic
         .downcast_ref::<&str>()

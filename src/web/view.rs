@@ -5,6 +5,7 @@ use std::time::Duration;
 use time::macros::format_description;
 
 use crate::domain::time::Timestamp;
+use crate::domain::words;
 
 /// A moment: how long ago, and exactly when for those who ask.
 #[derive(Clone, Debug)]
@@ -22,19 +23,12 @@ impl When {
     pub fn at(moment: Timestamp, now: Timestamp) -> Self {
         let utc = moment.utc();
         let iso = utc.format(format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z"));
-        let full = utc.format(format_description!(
-            "[day padding:none] [month repr:short] [year], [hour]:[minute]:[second] UTC"
-        ));
         let ago = match (now.since(moment), moment.since(now)) {
             (past, ahead) if past.max(ahead) < Duration::from_secs(5) => "just now".to_owned(),
             (Duration::ZERO, ahead) => format!("in {}", coarse(ahead)),
             (past, _) => format!("{} ago", coarse(past)),
         };
-        Self {
-            iso: iso.unwrap_or_else(|_| moment.rfc3339()),
-            full: full.unwrap_or_else(|_| moment.rfc3339()),
-            ago,
-        }
+        Self { iso: iso.unwrap_or_else(|_| moment.rfc3339()), full: words::moment(moment), ago }
     }
 }
 

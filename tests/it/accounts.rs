@@ -126,7 +126,7 @@ async fn a_change_of_a_person_ends_their_sessions(db: TestDatabase) {
     let end = app.now().plus(Duration::from_hours(1));
     for change in 0..4 {
         let mut tx = db.begin().await.unwrap();
-        sessions::save(&mut tx, b"hers", Some(olga), "{}", end).await.unwrap();
+        assert!(sessions::insert(&mut tx, b"hers", Some(olga), "{}", end).await.unwrap());
         tx.commit().await.unwrap();
         match change {
             0 => accounts::set_role(db, ambient, "olga", Role::Approver, &by()).await.unwrap(),

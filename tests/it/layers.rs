@@ -120,6 +120,9 @@ fn pages_cannot_send() {
         for forbidden in NOT_FOR_PAGES {
             assert!(!text.contains(forbidden), "{file} names {forbidden}");
         }
+        for call in [".admit(", ".turn(", ".send(permit"] {
+            assert!(!code(&text).contains(call), "{file} calls {call}");
+        }
         for word in ["Permit", "Sender"] {
             let named =
                 code(&text).split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word);

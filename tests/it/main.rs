@@ -2,6 +2,12 @@
 //!
 //! `tests/run` installs and starts what they need; without it they fail rather than pass unasked.
 
+#![allow(
+    clippy::pedantic,
+    reason = "tests read from top to bottom, as prose; the product's code keeps these lints"
+)]
+#![allow(clippy::type_complexity, reason = "a table of cases is a type of its own, used once")]
+
 mod support;
 
 mod accounts;

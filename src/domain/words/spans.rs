@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::time::Timestamp;
+use time::macros::format_description;
 
 /// "250 ms", "10 s", "4 min", "2 h", "3 days": the largest unit that tells enough, rounded down.
 pub fn span(span: Duration) -> String {
@@ -35,4 +36,10 @@ pub fn relative(at: Timestamp, now: Timestamp) -> String {
     } else {
         format!("in {}", span(future))
     }
+}
+/// A moment in full: "29 Nov 2026, 09:05:12 UTC".
+pub fn moment(at: Timestamp) -> String {
+    let format =
+        format_description!("[day padding:none] [month repr:short] [year], [hour]:[minute]:[second] UTC");
+    at.utc().format(format).unwrap_or_else(|_| at.rfc3339())
 }

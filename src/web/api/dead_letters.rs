@@ -23,6 +23,23 @@ use crate::engine::report::DeadLetterReport;
 use crate::store::dead_letters::{self, DeadLetterRow};
 use crate::web::Web;
 
+/// What the list takes.
+const PARAMETERS: [&str; 13] = [
+    "status",
+    "certainty",
+    "type",
+    "destination",
+    "cause",
+    "severity",
+    "assignee",
+    "next_action",
+    "search",
+    "from",
+    "to",
+    "limit",
+    "cursor",
+];
+
 /// `GET /api/v1/dead-letters`
 pub async fn list(
     State(web): State<Web>,
@@ -31,6 +48,7 @@ pub async fn list(
 ) -> Result<Response, Problem> {
     caller.require(Right::View)?;
     let parameters = Parameters(&pairs);
+    parameters.only(&PARAMETERS)?;
     let (filter, page) = (parameters.dead_letters()?, parameters.page()?);
     let mut tx = web.engine.db().read().await?;
     let listed = dead_letters::list(&mut tx, &filter, page).await?;

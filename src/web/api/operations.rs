@@ -160,6 +160,10 @@ pub(super) struct Items<T> {
     pub(super) next: Option<String>,
 }
 
+/// What the list takes.
+const PARAMETERS: [&str; 9] =
+    ["key", "type", "state", "destination", "search", "from", "to", "limit", "cursor"];
+
 /// `GET /api/v1/operations`
 pub async fn list(
     State(web): State<Web>,
@@ -168,6 +172,7 @@ pub async fn list(
 ) -> Result<Response, Problem> {
     caller.require(Right::View)?;
     let parameters = Parameters(&pairs);
+    parameters.only(&PARAMETERS)?;
     let (filter, page) = (parameters.operations()?, parameters.page()?);
     let mut tx = web.engine.db().read().await?;
     let listed = operations::list(&mut tx, &filter, page).await?;

@@ -24,7 +24,10 @@ const MOST: usize = 1_024;
 /// Tokens that were found to work a moment ago, by the hash of their secret. A busy caller would
 /// otherwise cost a read for every submission.
 #[derive(Clone, Default)]
-pub struct Tokens(Arc<Mutex<HashMap<[u8; 32], (Instant, Actor)>>>);
+pub struct Tokens(Arc<Mutex<Known>>);
+
+/// When each was found to work, and whose it is.
+type Known = HashMap<[u8; 32], (Instant, Actor)>;
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

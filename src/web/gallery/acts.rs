@@ -10,9 +10,9 @@ use crate::web::page::{Layout, Section};
 use crate::web::pages::access::{LoginPage, SetupPage};
 use crate::web::pages::account::{AccountPage, rights_of};
 use crate::web::pages::error::ErrorPage;
-use crate::web::pages::override_form::{OverridePage, Waived};
+use crate::web::pages::override_form::{self, OverridePage, Waived};
 use crate::web::pages::replay::{Blocked, ReplayPage};
-use crate::web::pages::resolve::ResolvePage;
+use crate::web::pages::resolve::{self, ResolvePage};
 use crate::web::pages::verdict::{KnownView, RunView, VerdictPage, VerdictView};
 use crate::web::view::{Button, Field, Long, Reference};
 
@@ -47,7 +47,7 @@ pub(super) fn replay(w: &Words, blocked: bool) -> ReplayPage {
         action: format!("{ID}/replay"),
         action_id: "01987c3e".into(),
         sentence: w.t(SENTENCE),
-        request: request(w),
+        request: Ok(request(w)),
         checks: checks(w, blocked.then_some(CheckName::OutcomeKnown)),
         knowledge: knowledge(w, if blocked { Known::CannotTell } else { Known::NotThere }),
         reason: Field::wrong(w.t(""), w.t("Say why: whoever looks at this later has only your words.")),
@@ -68,7 +68,7 @@ pub(super) fn replay(w: &Words, blocked: bool) -> ReplayPage {
     }
 }
 
-pub(super) fn resolve(w: &Words) -> ResolvePage {
+pub(super) fn resolve_form(w: &Words) -> ResolvePage {
     ResolvePage {
         layout: layout(w, "Resolve", Section::DeadLetters),
         back: back(w),
@@ -76,15 +76,18 @@ pub(super) fn resolve(w: &Words) -> ResolvePage {
         action_id: "01987c3e".into(),
         sentence: w.t(SENTENCE),
         knowledge: knowledge(w, Known::DoneThere),
-        chosen: Some(Resolution::CompletedAtDestination),
-        chosen_error: None,
-        reference: Field::wrong(w.t(""), w.t("Give the reference, or say in the reason why there is none.")),
-        reason: Field::of(w.t("")),
+        typed: resolve::Typed {
+            chosen: Some(Resolution::CompletedAtDestination),
+            chosen_error: None,
+            reference: Field::wrong(w.t(""), w.t("Give the id that it has there, or tick that it has none.")),
+            no_reference: false,
+            reason: Field::of(w.t("")),
+        },
         closed: None,
     }
 }
 
-pub(super) fn override_form(w: &Words) -> OverridePage {
+pub(super) fn override_page(w: &Words) -> OverridePage {
     OverridePage {
         layout: layout(w, "Override", Section::DeadLetters),
         back: back(w),
@@ -95,14 +98,17 @@ pub(super) fn override_form(w: &Words) -> OverridePage {
         duplicate: w.t("A second ticket in the CRM for order 10443. The customer may be answered twice."),
         knowledge: knowledge(w, Known::CannotTell),
         checks: checks(w, Some(CheckName::OutcomeKnown)),
-        request: request(w),
+        request: Ok(request(w)),
         same_key: w.t("The CRM still recognises our key until tomorrow 09:01 UTC: if the ticket exists, it answers with that one."),
         new_effect: w.t("The CRM takes it for something new. If the first one exists, there will be two."),
-        mode: Field::of("same_key"),
-        short_id: w.t("be2d310"),
-        typed: Field::wrong(w.t("be2d31"), w.t("That is not be2d310.")),
-        reason: Field::of(w.t("")),
-        accept: Field::default(),
+        short_id: w.t("6be2d310"),
+        typed: override_form::Typed {
+            mode: Field::of("same_key"),
+            short_id: Field::wrong(w.t("be2d31"), w.t("That is not 6be2d310.")),
+            reason: Field::of(w.t("")),
+            accept: Field::default(),
+        },
+        password: Some(Field::wrong("", w.t("Give your password once more."))),
         closed: None,
     }
 }

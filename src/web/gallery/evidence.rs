@@ -105,7 +105,6 @@ pub(super) fn dead_letter(w: &Words) -> DeadLetterPage {
         opened: ago(200),
         sentence: w.long("The CRM took longer than 10 s to answer “create ticket”. The ticket may exist."),
         next_step: w.t("Safest next step: ask the CRM whether it has the ticket."),
-        parked_because: w.some("No further try follows by itself: the CRM can be asked, so it must not be sent to blindly."),
         verdict: None,
         closed: None,
         knowledge: knowledge(w, Known::CannotTell),
@@ -165,7 +164,6 @@ pub(super) fn dead_letter_closed(w: &Words) -> DeadLetterPage {
     });
     page.buttons = vec![];
     page.more = vec![];
-    page.parked_because = None;
     page.payload = Payload {
         text: None,
         note: w.some("The payload was erased on 28 Feb 2027, 90 days after it was received."),

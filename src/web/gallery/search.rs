@@ -135,7 +135,7 @@ pub(super) fn audit(w: &Words) -> AuditPage {
 pub(super) fn people(w: &Words) -> PeoplePage {
     let row = |name: &str, role, active, seen, own| PersonRow {
         path: "/people/01987c3e".into(),
-        field: format!("role-{name}"),
+        field: format!("role-{}", name.replace('.', "-")),
         roles: roles(role),
         name: w.t(name),
         role,

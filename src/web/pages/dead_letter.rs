@@ -46,7 +46,6 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
     let step = tale.step(letter.position);
     let knowledge = card::knowledge_of(&tale, step);
     let (buttons, more) = card::buttons(&tale, &letter, &knowledge);
-    let open = letter.status == DeadLetterStatus::Open;
     Ok(render(&DeadLetterPage {
         layout,
         certainty: letter.certainty,
@@ -60,7 +59,6 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
             }
             _ => next_step,
         },
-        parked_because: open.then(|| words::park_reason(letter.why).to_owned()),
         verdict: None,
         closed: closed(&letter, &tale),
         knowledge,
@@ -114,8 +112,6 @@ pub struct DeadLetterPage {
     pub sentence: Long,
     /// The safest next step, from the catalogue.
     pub next_step: String,
-    /// Why no wait or retry of ours follows, from the catalogue.
-    pub parked_because: Option<String>,
     /// The answer to what was just asked for.
     pub verdict: Option<VerdictView>,
     /// How it was closed; absent while it is open.

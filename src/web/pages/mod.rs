@@ -3,6 +3,7 @@
 pub mod access;
 pub mod account;
 pub mod audit;
+mod case;
 pub mod dead_letter;
 pub mod dead_letters;
 pub mod error;
@@ -28,6 +29,9 @@ pub fn routes() -> Router<Web> {
         .merge(operations::routes())
         .merge(operation::routes())
         .merge(audit::routes())
+        .merge(replay::routes())
+        .merge(resolve::routes())
+        .merge(override_form::routes())
         .merge(access::routes())
         .merge(account::routes())
         .merge(people::routes())

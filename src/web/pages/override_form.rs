@@ -1,12 +1,27 @@
 //! The form that waives a check.
 
 use askama::Template;
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::get;
 
+use super::access::{Checked, check_password};
+use super::case::{self, Case};
 use crate::domain::actor::Right;
 use crate::domain::attempt::Waiver;
+use crate::domain::contract::Class;
+use crate::domain::words;
+use crate::engine::actions::{self, OverrideMode, Request as Asked};
+use crate::store::dead_letters::DeadLetterRow;
+use crate::web::Web;
+use crate::web::failure::Failure;
+use crate::web::guard::{Fields, Posted, Signed};
 use crate::web::known::{CheckRow, Knowledge};
 use crate::web::labels::{self, Mark as _};
-use crate::web::page::{Layout, Section};
+use crate::web::page::{Layout, Section, render, render_as};
+use crate::web::tell::{Tale, card};
 use crate::web::timeline::Request;
 use crate::web::view::{Field, Reference};
 
@@ -32,24 +47,57 @@ pub struct OverridePage {
     pub knowledge: Knowledge,
     /// Every check and how it goes now.
     pub checks: Vec<CheckRow>,
-    /// What will be sent.
-    pub request: Request,
+    /// What will be sent; or why it cannot be built.
+    pub request: Result<Request, String>,
     /// What `same_key` would do here, in a sentence.
     pub same_key: String,
     /// What `new_effect` would do here, in a sentence.
     pub new_effect: String,
-    /// The chosen mode: `same_key`, `new_effect` or nothing yet.
-    pub mode: Field,
     /// What has to be typed.
     pub short_id: String,
-    /// What was typed.
-    pub typed: Field,
+    /// What was chosen and typed, and what is wrong with it.
+    pub typed: Typed,
+    /// The password once more, when the sign-in is not fresh. Its value is never filled.
+    pub password: Option<Field>,
+    /// Why the form is closed: a right, an episode that is closed, a check that nobody may waive.
+    pub closed: Option<String>,
+}
+
+/// What was chosen and typed.
+#[derive(Clone, Debug, Default)]
+pub struct Typed {
+    /// The chosen mode: `same_key`, `new_effect` or nothing yet.
+    pub mode: Field,
+    /// The operation's short id.
+    pub short_id: Field,
     /// In their words.
     pub reason: Field,
     /// Whether the box was ticked, and what is wrong with it.
     pub accept: Field,
-    /// Why the form is closed: a right, a fresh sign-in, a finding that makes it needless.
-    pub closed: Option<String>,
+}
+
+impl Typed {
+    fn read(fields: &Fields, letter: &DeadLetterRow) -> Self {
+        let field = |value: &str, fits: bool, error: &str| Field {
+            value: value.to_owned(),
+            error: (!fits).then(|| error.to_owned()),
+        };
+        let (mode, typed) = (fields.get("mode"), fields.get("typed"));
+        let known = mode.parse::<OverrideMode>().is_ok();
+        let accepts = fields.get("accept_duplicate") == "true";
+        let wanted = short_id(letter);
+        let fits = typed.eq_ignore_ascii_case(&wanted);
+        Self {
+            mode: field(mode, known, "Choose the key that it goes out under."),
+            short_id: field(typed, fits, &format!("That is not {wanted}.")),
+            reason: case::reason(fields),
+            accept: field(
+                if accepts { "true" } else { "" },
+                accepts,
+                "Tick this: nothing is sent twice without your word.",
+            ),
+        }
+    }
 }
 
 impl OverridePage {
@@ -61,13 +109,14 @@ impl OverridePage {
     /// What is wrong, with the id of the field.
     pub fn problems(&self) -> Vec<(&'static str, &str)> {
         [
-            ("mode-same", &self.mode),
-            ("typed", &self.typed),
-            ("reason", &self.reason),
-            ("accept", &self.accept),
+            ("mode-same", Some(&self.typed.mode)),
+            ("reason", Some(&self.typed.reason)),
+            ("typed", Some(&self.typed.short_id)),
+            ("accept", Some(&self.typed.accept)),
+            ("password", self.password.as_ref()),
         ]
         .into_iter()
-        .filter_map(|(id, field)| Some((id, field.error.as_deref()?)))
+        .filter_map(|(id, field)| Some((id, field?.error.as_deref()?)))
         .collect()
     }
 }
@@ -86,4 +135,128 @@ impl Waived {
     pub fn words(&self) -> &'static str {
         labels::waiver(self.waiver)
     }
+}
+
+/// The end of an operation's id. The beginning is the time, which operations of one minute share.
+fn short_id(letter: &DeadLetterRow) -> String {
+    let id = letter.operation_id.simple().to_string();
+    id[id.len() - 8..].to_owned()
+}
+
+/// The form's routes.
+pub fn routes() -> Router<Web> {
+    Router::new().route("/dead-letters/{id}/override", get(form).post(override_checks))
+}
+
+async fn form(State(web): State<Web>, Path(id): Path<String>, who: Signed) -> Result<Response, Failure> {
+    who.require(Right::View)?;
+    let action_id = case::action_id(&web, None);
+    Ok(render(&page(&web, &who, &id, action_id, Typed::default()).await?))
+}
+
+async fn page(
+    web: &Web,
+    who: &Signed,
+    id: &str,
+    action_id: String,
+    typed: Typed,
+) -> Result<OverridePage, Failure> {
+    let case = Case::load(web, who, id, Right::Override).await?;
+    let layout = case.layout(web, who, "Override").await?;
+    let tale = case.tale(web, who);
+    let knowledge = card::knowledge(&tale);
+    let checks = case.checks(&tale);
+    let found = |waiver: Waiver| {
+        let check = checks.iter().find(|check| check.name.as_str() == waiver.as_str());
+        check.map(|check| check.detail.clone()).unwrap_or_default()
+    };
+    let waivable = &case.preview.waivable;
+    let destination = &knowledge.destination;
+    Ok(OverridePage {
+        layout,
+        back: case.back(&tale),
+        action: format!("{}/override", case.path()),
+        action_id,
+        sentence: case.sentence(&tale),
+        waives: waivable.iter().map(|&waiver| Waived { waiver, detail: found(waiver) }).collect(),
+        duplicate: duplicate(&tale, destination),
+        same_key: match card::class(&tale, tale.thread.current_step()) {
+            _ if waivable.is_empty() => {
+                "No check stands in the way of this: replay it, without an override.".to_owned()
+            }
+            Some(Class::Keyed) => {
+                format!("If it happened before, {destination} still recognises the key and does nothing.")
+            }
+            Some(Class::Idempotent) => format!("Repeating it changes nothing at {destination}."),
+            _ => format!(
+                "{} does not recognise it as a repeat any more: if it happened before, it happens twice.",
+                words::capitalised(destination)
+            ),
+        },
+        new_effect: format!(
+            "{} takes it for something new: if it happened before, it happens twice.",
+            words::capitalised(destination)
+        ),
+        short_id: short_id(&case.letter),
+        typed,
+        password: (!who.fresh(tale.now)).then(Field::default),
+        closed: case.shut(&tale),
+        request: case.request(&tale),
+        checks,
+        knowledge,
+    })
+}
+
+/// What a second effect would be, in the words of the type.
+fn duplicate(tale: &Tale<'_>, destination: &str) -> String {
+    let step = tale.thread.current_step();
+    let name = step.map_or("", |step| step.name.as_str());
+    let steps = tale.kind().map_or(&[][..], |kind| &kind.steps);
+    let effect = steps.iter().find(|known| known.name == name).and_then(|known| known.effect.as_deref());
+    let twice = if let Some(effect) = effect {
+        format!("If it happened before, this happens a second time at {destination}: {effect}")
+    } else {
+        let step = words::quoted(&words::step_name(name));
+        format!("If it happened before, {step} happens a second time at {destination}")
+    };
+    format!("{}, for {}.", twice.trim_end_matches('.'), tale.name())
+}
+
+async fn override_checks(
+    State(web): State<Web>,
+    Path(id): Path<String>,
+    posted: Posted,
+) -> Result<Response, Failure> {
+    let Posted { mut who, fields } = posted;
+    who.require(Right::Override)?;
+    let letter = case::letter(&web, &id).await?;
+    let action_id = case::action_id(&web, Some(&fields));
+    let typed = Typed::read(&fields, &letter);
+    let wrong = [&typed.mode, &typed.short_id, &typed.reason, &typed.accept];
+    let (Ok(mode), false) =
+        (typed.mode.value.parse::<OverrideMode>(), wrong.iter().any(|field| field.error.is_some()))
+    else {
+        let page = page(&web, &who, &id, action_id, typed).await?;
+        return Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &page));
+    };
+    if !who.fresh(web.engine.ambient().now()) {
+        let password = fields.raw("password").to_owned();
+        let checked = if password.is_empty() {
+            Checked::Wrong
+        } else {
+            check_password(&web, &who.user.name, password, &who.origin).await?
+        };
+        let wrong = "Give your password once more: this needs a sign-in of the last 5 minutes.";
+        if let Some(words) = checked.words(wrong) {
+            let page = page(&web, &who, &id, action_id, typed).await?;
+            let page = OverridePage { password: Some(Field::wrong("", words)), ..page };
+            return Ok(checked.answer(&page));
+        }
+        who.renew(&web).await?;
+    }
+    let actor = who.actor();
+    let asked =
+        Asked { actor: &actor, action_id: &action_id, reason: &typed.reason.value, origin: &who.origin };
+    let verdict = actions::override_letter(web.engine.gate(), &letter, mode, true, &asked).await?;
+    case::answer(&web, &who, &id, verdict).await
 }

@@ -7,7 +7,7 @@ use crate::domain::words;
 use crate::store::audit::AuditRow;
 
 /// The actions that are written down, and what each is called. Others are shown by their own name.
-pub const ACTIONS: [(&str, &str); 16] = [
+pub const ACTIONS: [(&str, &str); 19] = [
     ("replay", "asked for a replay"),
     ("override", "asked for an override"),
     ("bulk", "asked for a bulk replay"),
@@ -21,6 +21,9 @@ pub const ACTIONS: [(&str, &str); 16] = [
     ("user_add", "added a person"),
     ("user_role", "changed a person's role"),
     ("user_disable", "shut a person out"),
+    ("user_enable", "let a person in again"),
+    ("link", "made a one-time link"),
+    ("password_set", "set a password by a link"),
     ("password_change", "changed a password"),
     ("token_create", "made an access token"),
     ("token_revoke", "revoked an access token"),

@@ -2,6 +2,7 @@
 //! value, since requests, addresses and answers repeat it.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use regex::{Captures, Regex, RegexBuilder};
@@ -152,8 +153,11 @@ fn letter(letter: char) -> String {
         return plain;
     }
     let bytes = utf8_percent_encode(letter.encode_utf8(&mut [0; 4]), NON_ALPHANUMERIC).to_string();
-    let units: String =
-        letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!(r"\\u{unit:04x}")).collect();
+    let units = letter.encode_utf16(&mut [0; 2]).iter().fold(String::new(), |mut units, unit| {
+        // Writing to a String cannot fail.
+        let _ = write!(units, r"\\u{unit:04x}");
+        units
+    });
     let code = u32::from(letter);
     let more = match letter {
         ' ' => r"|\+",

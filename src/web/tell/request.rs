@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 
 use super::Tale;
 use super::mask::Mask;
-use crate::domain::attempt::Outcome;
+use crate::domain::attempt::{Outcome, StoredRequest};
 use crate::engine::report::{stored_answer, stored_request};
 use crate::store::attempts::AttemptRow;
 use crate::store::operations::RequestRow;
@@ -47,14 +47,25 @@ pub fn sent(tale: &Tale<'_>, row: &AttemptRow) -> Option<Request> {
 /// A stored request.
 pub fn request(tale: &Tale<'_>, row: &RequestRow) -> Request {
     let stored = stored_request(row, tale.thread.payload.as_deref());
+    if row.body_is_payload && stored.body.is_none() {
+        let erased = "It was the payload, which was erased when its retention ended.";
+        return Request { body: Some(Long::line(erased)), ..shown(tale, stored, false) };
+    }
+    shown(tale, stored, row.body_is_payload)
+}
+
+/// A request that is not sent yet.
+pub fn to_send(tale: &Tale<'_>, request: &StoredRequest) -> Request {
+    let is_payload = request.body.is_some() && request.body == tale.thread.payload;
+    shown(tale, request.clone(), is_payload)
+}
+
+fn shown(tale: &Tale<'_>, stored: StoredRequest, is_payload: bool) -> Request {
     let mask = &tale.mask;
     let (body, hidden) = match stored.body {
-        None if row.body_is_payload => {
-            (Some("It was the payload, which was erased when its retention ended.".into()), false)
-        }
         None => (None, false),
         Some(_) if mask.is_blind() => (Some(BLIND.to_owned()), false),
-        Some(text) if row.body_is_payload => {
+        Some(text) if is_payload => {
             let (shown, hidden) = mask.payload(&text);
             (Some(shown), hidden > 0)
         }

@@ -19,8 +19,8 @@ pub fn dead_letter(
     mask: &Mask,
     retry_after: Option<Duration>,
 ) -> [String; 2] {
-    // Where the private values are not known, the error without what differs between operations.
-    let error = if mask.is_blind() { row.cause_text.clone() } else { mask.cut_text(&row.error) };
+    // Where the private values are not known, an error that may repeat them is not quoted.
+    let error = (!mask.is_blind()).then(|| mask.cut_text(&row.error));
     let reference = row.reference.as_deref().map(|text| mask.text(text));
     let facts = Facts {
         destination: &row.destination,
@@ -30,7 +30,7 @@ pub fn dead_letter(
         attempts: row.attempts,
         retry_after,
         reference: reference.as_deref(),
-        error: Some(&error),
+        error: error.as_deref(),
     };
     words::dead_letter_parts(row.why, row.symptom, row.certainty, row.next_action, &facts)
 }

@@ -50,7 +50,11 @@ async fn each_of_the_four_answers_has_its_card_and_its_button(db: TestDatabase) 
     let page = olga.get(&format!("/dead-letters/{not_there}")).await.expect(200);
     assert_eq!(card(&page), "Not there");
     assert_eq!(buttons(&page)[0], "Replay: Keyed did not do it");
-    assert!(page.first("h1").starts_with("Keyed refused \u{201c}create ticket\u{201d}"), "{}", page.first("h1"));
+    assert!(
+        page.first("h1").starts_with("Keyed refused \u{201c}create ticket\u{201d}"),
+        "{}",
+        page.first("h1")
+    );
     assert_eq!(page.first(".advice"), "Safest next step: correct the data and send the correction.");
 
     let page = olga.get(&format!("/dead-letters/{cannot_tell}")).await.expect(200);
@@ -125,8 +129,9 @@ async fn the_thread_tells_what_was_sent_and_why_each_wait_is_as_long_as_it_is(db
     assert!(waits[0].contains("drawn at random"), "{waits:?}");
     assert!(waits[1].contains("Keyed asked for 30 s"), "{waits:?}");
     // What was sent is shown once: every attempt sends the same bytes.
-    let bodies: Vec<String> = page.all(".exchange details .wire pre").into_iter().map(|(text, _)| text).collect();
-    assert_eq!(bodies.iter().filter(|text| text.contains("external_ref")).count(), 1, "{bodies:?}");
+    let bodies: Vec<String> =
+        page.all(".exchange details .wire pre").into_iter().map(|(text, _)| text).collect();
+    assert_eq!(bodies.iter().filter(|text| text.contains("raised_at")).count(), 1, "{bodies:?}");
     assert!(bodies.iter().any(|text| text == "The same, to the byte, as in attempt 1."), "{bodies:?}");
     assert!(!page.text.contains("planted-credential"));
 }

@@ -37,7 +37,7 @@ async fn no_post_is_taken_from_elsewhere(db: TestDatabase) {
     let mut other = desk.nobody();
     other.sign_in("admin", PASSWORD).await;
     let others = other.csrf().await;
-    let before = business(&desk.app.database.url).await;
+    let before = business(&desk.app).await;
 
     let evil = [("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")];
     let ways: [(&str, &str, &[(&str, &str)]); 9] = [
@@ -79,7 +79,7 @@ async fn no_post_is_taken_from_elsewhere(db: TestDatabase) {
         assert_eq!(reply.status.as_u16(), 403, "{path}");
     }
     assert!(count > 50, "{count}");
-    assert_eq!(business(&desk.app.database.url).await, before);
+    assert_eq!(business(&desk.app).await, before);
     assert!(boss.is_in().await, "not even signed out");
 }
 

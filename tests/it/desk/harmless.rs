@@ -59,7 +59,9 @@ async fn text_from_outside_is_never_markup(db: TestDatabase) {
         "/dead-letters?status=any".to_owned(),
         "/operations".to_owned(),
         "/audit".to_owned(),
-        format!("/dead-letters?search={query}&type={query}&destination={query}&cause={query}&assignee={query}"),
+        format!(
+            "/dead-letters?search={query}&type={query}&destination={query}&cause={query}&assignee={query}"
+        ),
         format!("/operations?search={query}&type={query}&key={query}"),
         format!("/audit?actor={query}&action={query}&operation={query}"),
         format!("/dead-letters?status={query}"),
@@ -122,7 +124,10 @@ async fn private_values_are_hidden_wherever_they_are_repeated(db: TestDatabase) 
     assert!(payload.contains("\"note\": \"kept\""), "{payload}");
     assert!(payload.ends_with("3 fields are private and hidden."), "{payload}");
     let wires: Vec<String> = page.all(".wire").into_iter().map(|(text, _)| text).collect();
-    assert!(wires[0].contains("/tickets?mail=\u{2022}\u{2022}\u{2022}&name=\u{2022}\u{2022}\u{2022}"), "{wires:?}");
+    assert!(
+        wires[0].contains("/tickets?mail=\u{2022}\u{2022}\u{2022}&name=\u{2022}\u{2022}\u{2022}"),
+        "{wires:?}"
+    );
     assert!(wires[0].contains("Private values are hidden; what was sent holds them."), "{wires:?}");
     assert!(wires[1].contains("\u{2022}\u{2022}\u{2022} is not known"), "{wires:?}");
 }
@@ -132,7 +137,7 @@ async fn looking_at_any_page_changes_nothing(db: TestDatabase) {
     let (refused, letter) = desk.dead_letter("keyed", "order-1").await;
     let (doubtful, doubt) = desk.dead_letter("plain", "order-2").await;
     let mut olga = desk.signed_in(Role::Approver).await;
-    let before = business(&olga.desk.app.database.url).await;
+    let before = business(&olga.desk.app).await;
     for path in [
         "/".to_owned(),
         "/dead-letters?status=any".to_owned(),
@@ -145,5 +150,5 @@ async fn looking_at_any_page_changes_nothing(db: TestDatabase) {
     ] {
         olga.get(&path).await.expect(200);
     }
-    assert_eq!(business(&olga.desk.app.database.url).await, before);
+    assert_eq!(business(&olga.desk.app).await, before);
 }

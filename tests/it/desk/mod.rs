@@ -3,6 +3,7 @@
 mod cards;
 mod csrf;
 mod doors;
+mod forms;
 mod harmless;
 mod headers;
 mod lists;

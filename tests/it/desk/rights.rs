@@ -14,11 +14,24 @@ on_both!(every_route_is_open_to_whom_it_should_be);
 
 /// A page: nobody, viewer, operator, approver, admin. 303 for nobody leads to the sign-in.
 const PAGES: &[(&str, &str, [u16; 5])] = &[
+    ("get", "/", [303, 200, 200, 200, 200]),
     ("get", "/account", [303, 200, 200, 200, 200]),
+    ("get", "/audit", [303, 200, 200, 200, 200]),
+    ("get", "/dead-letters", [303, 200, 200, 200, 200]),
+    ("get", "/dead-letters/{id}", [303, 200, 200, 200, 200]),
+    // What one may not do is shown with the right that it needs.
+    ("get", "/dead-letters/{id}/override", [303, 200, 200, 200, 200]),
+    ("get", "/dead-letters/{id}/replay", [303, 200, 200, 200, 200]),
+    ("get", "/dead-letters/{id}/resolve", [303, 200, 200, 200, 200]),
     ("get", "/login", [200, 303, 303, 303, 303]),
+    ("get", "/operations", [303, 200, 200, 200, 200]),
+    ("get", "/operations/{id}", [303, 404, 404, 404, 404]),
     ("get", "/people", [303, 403, 403, 403, 200]),
     ("get", "/setup/{token}", [404, 404, 404, 404, 404]),
     ("post", "/account/password", [303, 422, 422, 422, 422]),
+    ("post", "/dead-letters/{id}/override", [303, 403, 403, 422, 422]),
+    ("post", "/dead-letters/{id}/replay", [303, 403, 422, 422, 422]),
+    ("post", "/dead-letters/{id}/resolve", [303, 403, 422, 422, 422]),
     ("post", "/login", [422, 422, 422, 422, 422]),
     ("post", "/logout", [303, 303, 303, 303, 303]),
     ("post", "/people", [303, 403, 403, 403, 422]),

@@ -8,7 +8,7 @@ use dead_letter_office::domain::actor::{Actor, Role};
 
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, PASSWORD};
-use crate::support::tables::tables;
+use crate::support::tables::everything;
 
 on_both!(
     the_cookie_is_out_of_reach_of_scripts_and_other_sites,
@@ -20,16 +20,19 @@ on_both!(
 );
 
 async fn the_cookie_is_out_of_reach_of_scripts_and_other_sites(db: TestDatabase) {
-    let desk = Desk::start(db).await;
-    desk.add("olga", Role::Operator).await;
-    let reply = desk.nobody().sign_in("olga", PASSWORD).await;
-    let cookie = reply.header("set-cookie");
-    let (name, attributes) = cookie.split_once('=').unwrap();
-    let attributes: Vec<&str> = attributes.split("; ").skip(1).collect();
-    assert_eq!((name, attributes), ("dlo", vec!["HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=900"]));
-    assert_eq!(reply.header("strict-transport-security"), "");
+    let database = {
+        let desk = Desk::start(db).await;
+        desk.add("olga", Role::Operator).await;
+        let reply = desk.nobody().sign_in("olga", PASSWORD).await;
+        let cookie = reply.header("set-cookie");
+        let (name, attributes) = cookie.split_once('=').unwrap();
+        let attributes: Vec<&str> = attributes.split("; ").skip(1).collect();
+        assert_eq!((name, attributes), ("dlo", vec!["HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=900"]));
+        assert_eq!(reply.header("strict-transport-security"), "");
+        desk.app.database
+    };
 
-    let desk = Desk::reached_at(desk.app.database, "https://desk.example.com").await;
+    let desk = Desk::reached_at(database, "https://desk.example.com").await;
     let mut olga = desk.nobody();
     let reply = olga.sign_in("olga", PASSWORD).await;
     let cookie = reply.header("set-cookie");
@@ -125,10 +128,12 @@ async fn a_request_under_way_does_not_bring_a_session_back(db: TestDatabase) {
 async fn looking_writes_nothing(db: TestDatabase) {
     let desk = Desk::start(db).await;
     let mut boss = desk.signed_in(Role::Admin).await;
-    let before = tables(&desk.app.database.url).await;
-    for path in ["/account", "/people", "/login", "/nothing/here", "/static/x"] {
+    let before = everything(&desk.app).await;
+    for path in
+        ["/", "/account", "/people", "/audit", "/dead-letters", "/login", "/nothing/here", "/static/x"]
+    {
         let reply = boss.get(path).await;
         assert!(reply.headers.get(header::SET_COOKIE).is_none(), "{path}");
     }
-    assert_eq!(tables(&desk.app.database.url).await, before);
+    assert_eq!(everything(&desk.app).await, before);
 }

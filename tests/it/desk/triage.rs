@@ -58,7 +58,8 @@ async fn every_number_leads_to_the_list_that_it_counts(db: TestDatabase) {
     assert!(causes.iter().any(|(text, _)| {
         text.starts_with("Plain closed the connection without an answer to \u{201c}create ticket\u{201d}")
     }));
-    let numbers = [".figures li:not(:nth-child(3)) .value a", "table.causes td.n a", "table.causes td.split a"];
+    let numbers =
+        [".figures li:not(:nth-child(3)) .value a", "table.causes td.n a", "table.causes td.split a"];
     let numbers: Vec<(String, String)> = numbers.iter().flat_map(|selector| page.all(selector)).collect();
     assert!(numbers.len() >= 10, "{numbers:?}");
     for (number, href) in numbers {
@@ -83,8 +84,9 @@ async fn what_cannot_wait_is_named_and_leads_there(db: TestDatabase) {
     let page = reader.get("/").await.expect(200);
     let lines = page.all(".urgent li");
     let words: Vec<&str> = lines.iter().map(|(text, _)| text.as_str()).collect();
-    let begins =
-        |start: &str| words.iter().position(|text| text.starts_with(start)).unwrap_or_else(|| panic!("{words:?}"));
+    let begins = |start: &str| {
+        words.iter().position(|text| text.starts_with(start)).unwrap_or_else(|| panic!("{words:?}"))
+    };
     let (window, critical, unclear) = (begins("Window closing"), begins("Critical"), begins("Unclear"));
     assert!(window < critical && critical < unclear);
     assert!(words[window].contains("Keyed will soon no longer recognise a repeat"), "{words:?}");

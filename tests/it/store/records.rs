@@ -54,7 +54,9 @@ async fn sessions_come_and_go(db: TestDatabase) {
     assert!(!sessions::insert(&mut tx, b"one", None, "other", end).await.unwrap(), "the id is taken");
     assert_eq!(sessions::load(&mut tx, b"one", now).await.unwrap(), Some(("first".to_owned(), end)));
     sessions::save(&mut tx, b"one", Some(user), "signed in", end).await.unwrap();
-    sessions::save(&mut tx, b"two", Some(user), "elsewhere", end).await.unwrap();
+    sessions::save(&mut tx, b"ended", Some(user), "not brought back", end).await.unwrap();
+    assert_eq!(sessions::load(&mut tx, b"ended", now).await.unwrap(), None);
+    assert!(sessions::insert(&mut tx, b"two", Some(user), "elsewhere", end).await.unwrap());
     assert_eq!(sessions::load(&mut tx, b"one", now).await.unwrap().unwrap().0, "signed in");
     assert_eq!(sessions::load(&mut tx, b"one", end).await.unwrap(), None, "it lapsed");
     sessions::delete_of_user(&mut tx, user).await.unwrap();

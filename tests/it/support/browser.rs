@@ -226,6 +226,8 @@ fn capabilities(setup: &Setup, profile: &Path) -> Value {
             "--disable-component-update",
             "--disable-quic",
             "--disable-sync",
+            // A host of the house's own network, as far as the browser can tell.
+            "--host-resolver-rules=MAP desk.test 127.0.0.1",
             format!("--user-data-dir={}", profile.display()),
         ],
         // 2: blocked, as by a person's own settings.

@@ -58,7 +58,8 @@ impl Reply {
     /// The elements that a selector finds: text, with runs of white space as one space, and `href`.
     pub(crate) fn all(&self, selector: &str) -> Vec<(String, String)> {
         let page = Html::parse_document(&self.text);
-        let found = page.select(&Selector::parse(selector).unwrap()).map(|element| {
+        let selector = Selector::parse(selector).unwrap();
+        let found = page.select(&selector).map(|element| {
             let words: Vec<&str> = element.text().flat_map(str::split_whitespace).collect();
             (words.join(" "), element.value().attr("href").unwrap_or_default().to_owned())
         });
@@ -226,11 +227,12 @@ impl Person<'_> {
     }
 
     async fn ask(&mut self, method: Method, path: &str, headers: &[(&str, &str)], body: String) -> Reply {
+        let post = method == Method::POST;
         let mut request = Request::builder().method(method).uri(path);
         if let Some(cookie) = &self.cookie {
             request = request.header(header::COOKIE, cookie);
         }
-        if !body.is_empty() {
+        if post {
             request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
         }
         for (name, value) in headers {

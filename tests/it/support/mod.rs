@@ -6,6 +6,7 @@ pub(crate) mod databases;
 pub(crate) mod desk;
 pub(crate) mod ledger;
 pub(crate) mod routes;
+pub(crate) mod served;
 pub(crate) mod tables;
 mod verbs;
 

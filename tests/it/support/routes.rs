@@ -21,8 +21,14 @@ fn read(folder: &Path, found: &mut BTreeSet<(&'static str, String)>) -> io::Resu
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path)?;
             for call in text.split(".route(").skip(1) {
-                let (path, rest) =
-                    call.trim_start().strip_prefix('"').and_then(|c| c.split_once('"')).unwrap();
+                let (path, rest) = match call.trim_start().strip_prefix('"').and_then(|c| c.split_once('"')) {
+                    Some((path, rest)) => (path.to_owned(), rest),
+                    // A page of a list has its address in a constant, since its links repeat it.
+                    None => {
+                        let (_, after) = text.split_once("const PATH: &str = \"").expect("an address");
+                        (after.split('"').next().unwrap_or_default().to_owned(), call)
+                    }
+                };
                 let mut depth = 1;
                 let end = rest.find(|letter| {
                     depth += i32::from(letter == '(') - i32::from(letter == ')');
@@ -32,7 +38,7 @@ fn read(folder: &Path, found: &mut BTreeSet<(&'static str, String)>) -> io::Resu
                 for method in ["get", "post", "put", "patch", "delete", "any"] {
                     if handlers.contains(&format!(" {method}(")) || handlers.contains(&format!(".{method}("))
                     {
-                        found.insert((method, path.to_owned()));
+                        found.insert((method, path.clone()));
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{CauseRow, Count, DAY, HOUR, Split, link, open, shown};
-use crate::config::Config;
+use crate::config::{Config, OperationType};
 use crate::domain::dead_letter::Certainty;
 use crate::domain::filter::DeadLetterFilter;
 use crate::domain::time::Timestamp;
@@ -32,8 +32,7 @@ pub(super) fn row(row: &dead_letters::CauseRow, config: &Config, now: Timestamp)
         attempts: 0,
         retry_after: None,
         reference: None,
-        // Without what differs from one operation to the next, and so without private values.
-        error: Some(&row.cause_text),
+        error: quotable(config, &row.destination).then_some(&row.cause_text),
     };
     CauseRow {
         cause: words::cause_sentence(row.symptom, &facts),
@@ -57,4 +56,15 @@ pub(super) fn row(row: &dead_letters::CauseRow, config: &Config, now: Timestamp)
         owner: None,
         note: None,
     }
+}
+
+/// Whether what a destination says can be shown beside many operations at once. It may repeat what
+/// it was sent, and a type's private values are known only beside each payload.
+fn quotable(config: &Config, destination: &str) -> bool {
+    let private = |kind: &&OperationType| !kind.mask.is_empty();
+    !config
+        .operations
+        .values()
+        .filter(private)
+        .any(|kind| kind.steps.iter().any(|step| step.destination == destination))
 }
