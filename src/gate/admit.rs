@@ -10,7 +10,7 @@ use super::checks::{self, Ask, Examination};
 use super::examine::waivers;
 use super::ledger::{self, Begin, Keep, Lease};
 use super::permit::{Held, Permit, Settlement};
-use super::{Gate, GateError, settle};
+use super::{Gate, GateError, park, settle, wording};
 use crate::config::RenderContext;
 use crate::domain::attempt::{Cause, StoredRequest};
 use crate::domain::classify::{Event, Symptom};
@@ -155,7 +155,7 @@ async fn pass_over(
         // The row belongs to whoever is at it.
         VerdictKind::InFlight => {}
         VerdictKind::AlreadyDone => ledger::remove_work(tx, &[row.operation_id]).await?,
-        _ => settle::park_unsent(gate, tx, &row, examination.failed, &reason, now).await?,
+        _ => park::park_unsent(gate, tx, &row, examination.failed, &reason, now).await?,
     }
     Ok(Admission::Refused(verdict, reason))
 }
@@ -191,7 +191,7 @@ async fn render_all(gate: &Gate, tx: &mut Tx, rows: &mut [Held]) -> Result<Vec<(
                 generation: held.work.generation,
                 key: held.work.step_key,
                 at: held.started_at,
-                headers: settle::pairs_text(&held.request.headers),
+                headers: wording::pairs_text(&held.request.headers),
                 body_is_payload: held.request.body == held.work.payload,
                 request: &held.request,
             }

@@ -9,8 +9,10 @@ mod admit;
 pub mod checks;
 pub mod examine;
 mod ledger;
+mod park;
 mod permit;
 mod settle;
+mod wording;
 
 use std::sync::Arc;
 use std::time::Instant;

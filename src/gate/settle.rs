@@ -7,18 +7,18 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::ledger::{self, Finish, OperationChange, Reschedule, StepChange};
+use super::park::letter;
 use super::permit::{Held, Settlement};
+use super::wording::{clean, cleaned, error_text, pairs_text};
 use super::{Gate, GateError};
 use crate::config::StepType;
 use crate::domain::attempt::{Cause, Outcome, StoredRequest};
-use crate::domain::classify::{Action, Answer, Classified, Event, Symptom, classify, text_of};
+use crate::domain::classify::{Answer, Classified, Event, Symptom, classify, text_of};
 use crate::domain::contract::Contract;
-use crate::domain::dead_letter::{CauseFingerprint, DeadLetterStatus};
-use crate::domain::decide::{self, Next, ParkReason, Parked, Round, decide};
-use crate::domain::operation::{OperationEvent, Severity, StepState};
+use crate::domain::decide::{self, Next, Round, decide};
+use crate::domain::operation::{OperationEvent, StepState};
 use crate::domain::time::Timestamp;
-use crate::domain::verdict::CheckName;
-use crate::store::dead_letters::{self, DeadLetterRow};
+use crate::store::dead_letters;
 use crate::store::events::{self, EventKind, EventRow};
 use crate::store::work::WorkRow;
 use crate::store::{Tx, operations};
@@ -94,61 +94,6 @@ pub(super) async fn lost(gate: &Gate, tx: &mut Tx, rows: Vec<WorkRow>) -> Result
     events::insert(tx, &noted).await?;
     settle(gate, tx, &ended).await?;
     Ok(())
-}
-
-/// Opens a dead letter for work that the checks would not let out.
-pub(super) async fn park_unsent(
-    gate: &Gate,
-    tx: &mut Tx,
-    work: &WorkRow,
-    failed: Option<CheckName>,
-    reason: &str,
-    now: Timestamp,
-) -> Result<(), GateError> {
-    let doubt = work.step_state == StepState::Uncertain;
-    let why = match failed {
-        Some(CheckName::KeyWindowOpen) => ParkReason::WindowClosed,
-        Some(CheckName::OutcomeKnown) => {
-            let contract = gate.config.destinations.get(&work.destination).map(|known| &known.contract);
-            if contract.is_some_and(|contract| contract.lookup.is_some()) {
-                ParkReason::LookupNeeded
-            } else {
-                ParkReason::NoWayToKnow
-            }
-        }
-        Some(CheckName::WithinCaps) if work.tries >= i64::from(gate.policy(&work.kind).attempts) => {
-            ParkReason::AttemptsUsed
-        }
-        Some(CheckName::WithinCaps) => ParkReason::TooOld,
-        _ => ParkReason::Refused,
-    };
-    let classified = Classified {
-        outcome: if doubt { Outcome::Uncertain } else { work.last_outcome.unwrap_or(Outcome::NotSent) },
-        symptom: Symptom::HeldBack,
-        action: Action::DeadLetter,
-        pause: false,
-        wait: None,
-        reference: None,
-    };
-    let parked = decide::parked(why, &classified, doubt);
-    events::insert(
-        tx,
-        &[EventRow {
-            id: gate.ambient.id(),
-            operation_id: work.operation_id,
-            at: now,
-            kind: EventKind::NotSent,
-            actor: gate.node.to_string(),
-            detail: reason.to_owned(),
-        }],
-    )
-    .await?;
-    let state = work.state.next(OperationEvent::Parked { doubt })?;
-    let change = OperationChange { id: work.operation_id, state, completed_at: None };
-    ledger::change_operations(tx, &[change]).await?;
-    ledger::remove_work(tx, &[work.operation_id]).await?;
-    let letter = letter(gate, work, work.attempts, parked, &classified, None, reason, now);
-    Ok(dead_letters::open(tx, &letter).await?)
 }
 
 /// What a settlement means, from its facts alone.
@@ -381,51 +326,6 @@ fn same_step(settled: &Settled<'_>, at: Timestamp) -> Reschedule {
     }
 }
 
-#[allow(clippy::too_many_arguments, reason = "each is a separate fact, and a struct would only rename them")]
-fn letter(
-    gate: &Gate,
-    work: &WorkRow,
-    attempts: i64,
-    parked: Parked,
-    classified: &Classified,
-    status: Option<i64>,
-    error: &str,
-    now: Timestamp,
-) -> DeadLetterRow {
-    let cause = CauseFingerprint::of(&work.destination, &work.step, classified.outcome, error);
-    let severity = gate.config.operations.get(&work.kind).map_or(Severity::Normal, |known| known.severity);
-    DeadLetterRow {
-        id: gate.ambient.id(),
-        operation_id: work.operation_id,
-        position: work.position,
-        step: work.step.clone(),
-        kind: work.kind.clone(),
-        destination: work.destination.clone(),
-        status: DeadLetterStatus::Open,
-        certainty: parked.certainty,
-        why: parked.why,
-        outcome: classified.outcome,
-        symptom: classified.symptom,
-        answer_status: status,
-        error: error.to_owned(),
-        cause: cause.id,
-        cause_text: cause.text,
-        next_action: parked.next_action,
-        severity,
-        assignee: None,
-        snoozed_until: None,
-        attempts,
-        first_failed_at: work.since,
-        last_failed_at: now,
-        opened_at: now,
-        closed_at: None,
-        closed_by: None,
-        resolution: None,
-        reason: None,
-        reference: None,
-    }
-}
-
 /// An answer that came after its lease had run out is evidence: it is kept and overwrites nothing.
 async fn record_late(gate: &Gate, tx: &mut Tx, late: &[Settled<'_>]) -> Result<(), GateError> {
     let rows: Vec<EventRow> = late
@@ -455,56 +355,4 @@ async fn record_late(gate: &Gate, tx: &mut Tx, late: &[Settled<'_>]) -> Result<(
         })
         .collect();
     Ok(events::insert(tx, &rows).await?)
-}
-
-/// What went wrong, in the destination's own words where it gave some.
-fn error_text(event: &Event) -> String {
-    match event {
-        Event::NoAnswer(_, text) => clean(text, 500),
-        Event::Answered(answer) => {
-            let told = answer.json().and_then(|body| {
-                [
-                    "/error/message",
-                    "/message",
-                    "/detail",
-                    "/error_description",
-                    "/title",
-                    "/error",
-                    "/errors/0/message",
-                    "/errors/0",
-                ]
-                .iter()
-                .find_map(|pointer| body.pointer(pointer).and_then(text_of))
-            });
-            let told = told.unwrap_or_else(|| String::from_utf8_lossy(&answer.body).into_owned());
-            let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-            clean(format!("{} {told}", answer.status).trim(), 500)
-        }
-    }
-}
-
-/// Text that both databases can store, of `most` bytes at most, cut between letters.
-fn clean(text: &str, most: usize) -> String {
-    cleaned(text, most).0
-}
-
-/// The same, and whether it was cut: what replaces a NUL is longer than it.
-fn cleaned(text: &str, most: usize) -> (String, bool) {
-    let mut text = text.replace('\0', "\u{fffd}");
-    let whole = text.len();
-    let end = (0..=most.min(whole)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text.truncate(end);
-    (text, end < whole)
-}
-
-/// Header pairs as JSON text, without those that carry credentials.
-pub(super) fn pairs_text(pairs: &[(String, String)]) -> String {
-    const SECRET: &[&str] =
-        &["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"];
-    let kept: Vec<(&str, String)> = pairs
-        .iter()
-        .filter(|(name, _)| !SECRET.contains(&name.to_ascii_lowercase().as_str()))
-        .map(|(name, value)| (name.as_str(), clean(value, 2_000)))
-        .collect();
-    serde_json::to_string(&kept).unwrap_or_else(|_| "[]".to_owned())
 }
