@@ -194,9 +194,8 @@ async fn page(
             ),
         },
         new_effect: format!(
-            "The new key takes the place of the one above, so that {} takes it for something new: if it happened \
-             before, it happens twice.",
-            destination
+            "The new key takes the place of the one above, so that {destination} takes it for something new: if it \
+             happened before, it happens twice."
         ),
         short_id: short_id(&case.letter),
         typed,
