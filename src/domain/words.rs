@@ -175,6 +175,10 @@ fn known(symptom: Symptom, certainty: Certainty, facts: &Facts<'_>) -> String {
 fn step_to_take(action: NextAction, why: ParkReason, symptom: Symptom, facts: &Facts<'_>) -> String {
     let destination = facts.destination();
     match action {
+        // It cannot be asked, and saying otherwise sends a person to a door that is not there.
+        NextAction::CheckDestination if why == ParkReason::NoWayToKnow => {
+            "find out by other means whether it happened".into()
+        }
         NextAction::CheckDestination => format!("ask {destination}"),
         NextAction::Replay => "replay it".into(),
         NextAction::FixData => "correct the data and send the correction".into(),

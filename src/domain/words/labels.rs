@@ -69,7 +69,7 @@ pub const fn operation_state(value: OperationState) -> &'static str {
     match value {
         OperationState::Pending => "waiting",
         OperationState::Running => "under way",
-        OperationState::Uncertain => "may have happened",
+        OperationState::Uncertain => "may have completed",
         OperationState::Completed => "completed",
         OperationState::Failed => "failed",
     }
@@ -79,7 +79,7 @@ pub const fn operation_state(value: OperationState) -> &'static str {
 pub const fn step_state(value: StepState) -> &'static str {
     match value {
         StepState::Pending => "not done yet",
-        StepState::Uncertain => "may have happened",
+        StepState::Uncertain => "may have completed",
         StepState::Completed => "done",
         StepState::Failed => "failed",
     }
@@ -100,7 +100,7 @@ pub const fn dead_letter_status(value: DeadLetterStatus) -> &'static str {
 pub const fn next_action(value: NextAction) -> Label {
     match value {
         NextAction::CheckDestination => {
-            label("Ask the destination", "Find out whether it happened before anything is sent again.")
+            label("Check the destination", "Find out whether it happened before anything is sent again.")
         }
         NextAction::Replay => {
             label("Replay", "Nothing happened there, and trying again with the same data can help.")

@@ -96,7 +96,7 @@ const COMMON: [(ParkReason, Symptom, Certainty, NextAction, Facts<'static>, &str
         N::CheckDestination,
         FACTS,
         "The CRM took longer than 10 s to answer “create ticket”. The ticket may exist. \
-             Safest next step: ask the CRM.",
+             Safest next step: find out by other means whether it happened.",
     ),
     (
         P::LookupNeeded,
