@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::postgres::PgListener;
 use tokio::sync::{Notify, watch};
 
 use crate::domain::ambient::Ambient;
@@ -16,27 +15,15 @@ const AFTER_FAILURE: Duration = Duration::from_secs(2);
 /// Wakes the worker when another node says that it put in work. Without it the worker would find
 /// that work at its next look, half a second later.
 pub async fn listen(db: Db, wake: Arc<Notify>, mut stop: watch::Receiver<bool>) {
-    let Db::Postgres(pool) = db else { return };
     let hear = async {
-        loop {
-            if let Err(error) = hear(&pool, &wake).await {
-                tracing::warn!(error = &error as &dyn std::error::Error, "not hearing other nodes");
-                tokio::time::sleep(AFTER_FAILURE).await;
-            }
+        while let Err(error) = work::hear(&db, || wake.notify_one()).await {
+            tracing::warn!(error = &error as &dyn std::error::Error, "not hearing other nodes");
+            tokio::time::sleep(AFTER_FAILURE).await;
         }
     };
     tokio::select! {
         () = hear => {}
         _ = stop.wait_for(|stop| *stop) => {}
-    }
-}
-
-async fn hear(pool: &sqlx::PgPool, wake: &Notify) -> Result<(), sqlx::Error> {
-    let mut listener = PgListener::connect_with(pool).await?;
-    listener.listen(work::CHANNEL).await?;
-    loop {
-        listener.recv().await?;
-        wake.notify_one();
     }
 }
 

@@ -39,12 +39,6 @@ pub enum GateError {
     Illegal(#[from] IllegalMove),
 }
 
-impl From<sqlx::Error> for GateError {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Store(error.into())
-    }
-}
-
 /// The gate of one process.
 #[derive(Clone)]
 pub struct Gate {

@@ -1,9 +1,10 @@
 //! Rows of work: what is to be sent, for whom, when.
 
 use sqlx::AssertSqlSafe;
+use sqlx::postgres::PgListener;
 use uuid::Uuid;
 
-use super::{StoreError, Tx, placeholders};
+use super::{Db, StoreError, Tx, placeholders};
 use crate::domain::attempt::{Cause, Outcome};
 use crate::domain::key::{DestinationKey, PayloadDigest};
 use crate::domain::operation::{NewOperation, OperationState, StepState};
@@ -333,7 +334,7 @@ async fn insert_rows(tx: &mut Tx, new: &[NewWork]) -> Result<u64, StoreError> {
 }
 
 /// The channel on which nodes tell each other of new work.
-pub const CHANNEL: &str = "dlo_work";
+const CHANNEL: &str = "dlo_work";
 
 /// Tells the other nodes, once this transaction is durable, that there is work. SQLite has no such
 /// word: a process that shares its file finds the row at its next look.
@@ -342,4 +343,16 @@ pub async fn announce(tx: &mut Tx) -> Result<(), StoreError> {
         sqlx::query("SELECT pg_notify($1, '')").bind(CHANNEL).execute(&mut **inner).await?;
     }
     Ok(())
+}
+
+/// Calls `told` whenever a node says that there is work. Returns at once on SQLite, which has no
+/// such word, and elsewhere only with an error.
+pub async fn hear(db: &Db, told: impl Fn()) -> Result<(), StoreError> {
+    let Db::Postgres(pool) = db else { return Ok(()) };
+    let mut listener = PgListener::connect_with(pool).await?;
+    listener.listen(CHANNEL).await?;
+    loop {
+        listener.recv().await?;
+        told();
+    }
 }
