@@ -21,11 +21,13 @@
 //! * [`demo`]: a shop that meets every failure, and the destination that fails it; for tests too.
 //! * [`telemetry`]: what the process tells its operator.
 
+// First, since its macro for words serves the others.
+#[macro_use]
+pub mod domain;
+
 pub mod accounts;
 pub mod cli;
 pub mod config;
-#[macro_use]
-pub mod domain;
 pub mod demo;
 pub mod engine;
 pub mod gate;

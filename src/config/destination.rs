@@ -11,7 +11,7 @@ use super::reader::{Item, Table};
 use super::rules::{pointer, read_rules};
 use super::scope::Scope;
 use super::server::{RetryOverride, read_retry, web_address};
-use super::template::Place;
+use super::template::{Place, Template};
 use super::words::{NAME_RULE, duration_text, is_name};
 use crate::domain::contract::{Contract, KeyPromise, Lookup};
 
@@ -20,8 +20,9 @@ use crate::domain::contract::{Contract, KeyPromise, Lookup};
 pub struct Destination {
     /// As the file calls it: 1 to 64 letters, digits, `-` or `_`.
     pub name: String,
-    /// What every path is put behind; http or https, without user info, query or fragment.
-    pub base_url: Url,
+    /// What every path is put behind; http or https, without user info, query or fragment. Absent
+    /// where only programs of the user's own call it.
+    pub base_url: Option<Url>,
     /// The built-in contract that this one refines.
     pub preset: Option<String>,
     /// What it promises about repeated requests, and what its answers mean.
@@ -32,8 +33,12 @@ pub struct Destination {
     pub connect_timeout: Duration,
     /// Added at the moment of sending and never stored: they carry credentials.
     pub headers: Vec<(String, String)>,
+    /// How to ask it; what the contract says of the answer goes with it.
+    pub question: Option<Question>,
     /// How much it is given at once.
-    pub limit: Option<Limit>,
+    pub limit: Limit,
+    /// When it is left alone because it fails.
+    pub breaker: Breaker,
     /// What it states about retries.
     pub retry: Option<RetryOverride>,
 }
@@ -41,10 +46,45 @@ pub struct Destination {
 /// How much a destination is given at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
-    /// Requests a second; above 0.
+    /// Requests a second, over all nodes; above 0.
     pub per_second: Option<f64>,
-    /// Requests under way; at least 1.
+    /// Requests under way, over all nodes; at least 1.
     pub in_flight: Option<usize>,
+    /// Retries that a node may always make in a minute.
+    pub retries_per_minute: u32,
+    /// And this share of the first attempts that it made in that minute, if that is more.
+    pub retry_share: f64,
+}
+
+impl Default for Limit {
+    fn default() -> Self {
+        Self { per_second: None, in_flight: None, retries_per_minute: 10, retry_share: 0.1 }
+    }
+}
+
+/// When a destination is left alone because it fails: all nodes share what they see of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Breaker {
+    /// Failures in a row that open the circuit; at least 1.
+    pub failures: u32,
+    /// How long it stays open at first; each time that the next try fails it is twice as long, up
+    /// to ten minutes.
+    pub wait: Duration,
+}
+
+impl Default for Breaker {
+    fn default() -> Self {
+        Self { failures: 10, wait: Duration::from_secs(30) }
+    }
+}
+
+/// What a destination is asked.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// Path and query behind the `base_url`.
+    pub path: Template,
+    /// Where our data would stand in its answer, and what it would be: JSON pointers and texts.
+    pub compare: Vec<(String, Template)>,
 }
 
 impl std::fmt::Debug for Destination {
@@ -52,13 +92,15 @@ impl std::fmt::Debug for Destination {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("Destination")
             .field("name", &self.name)
-            .field("base_url", &self.base_url.as_str())
+            .field("base_url", &self.base_url.as_ref().map(Url::as_str))
             .field("preset", &self.preset)
             .field("contract", &self.contract)
             .field("timeout", &self.timeout)
             .field("connect_timeout", &self.connect_timeout)
             .field("headers (values redacted)", &names)
+            .field("question", &self.question)
             .field("limit", &self.limit)
+            .field("breaker", &self.breaker)
             .field("retry", &self.retry)
             .finish()
     }
@@ -77,15 +119,14 @@ pub(super) fn read_all(table: Option<Table<'_>>, around: Surroundings) -> BTreeM
         if !is_name(&name) {
             item.mistake(NAME_RULE);
         }
-        let destination = read(&name, &item.table()?, around)?;
+        let destination = read(&name, &item.table()?, around);
         Some((name, destination))
     };
     table.entries().into_iter().filter_map(read).collect()
 }
 
-fn read(name: &str, table: &Table<'_>, around: Surroundings) -> Option<Destination> {
-    let what = "the address that every path is put behind, such as \"https://crm.example.com\"";
-    let base_url = table.required("base_url", what).and_then(|text| {
+fn read(name: &str, table: &Table<'_>, around: Surroundings) -> Destination {
+    let base_url = table.text("base_url").and_then(|text| {
         let url = web_address(&text).map_err(|problem| table.mistake("base_url", problem)).ok()?;
         if url.scheme() == "http" && !around.allow_private {
             table.mistake(
@@ -100,10 +141,14 @@ fn read(name: &str, table: &Table<'_>, around: Surroundings) -> Option<Destinati
         .and_then(|name| Preset::find(&name).map_err(|problem| table.mistake("preset", problem)).ok());
     let (timeout, connect_timeout) = read_timeouts(table, around.lease);
     let headers = table.get("headers").map(|item| read_headers(&item)).unwrap_or_default();
+    let lookup = table.table("lookup").map(|table| read_lookup(&table));
+    if lookup.is_some() && !table.has("base_url") {
+        table.mistake("lookup", "needs a base_url to ask at");
+    }
     let mut contract = Contract {
         key: read_key(table, preset.as_ref()),
         naturally_idempotent: table.flag("naturally_idempotent").unwrap_or(false),
-        lookup: table.table("lookup").map(|table| read_lookup(&table)),
+        lookup: lookup.as_ref().map(|(lookup, _)| lookup.clone()),
         rules: read_rules(&table.tables("rules")),
         timeout,
     };
@@ -111,20 +156,23 @@ fn read(name: &str, table: &Table<'_>, around: Surroundings) -> Option<Destinati
         contract.rules.extend(preset.rules());
     }
     check_key(table, &contract, &headers);
-    let limit = table.table("limit").and_then(|table| read_limit(&table));
+    let limit = table.table("limit").map(|table| read_limit(&table)).unwrap_or_default();
+    let breaker = table.table("breaker").map(|table| read_breaker(&table)).unwrap_or_default();
     let retry = table.has("retry").then(|| read_retry(table.table("retry")));
     table.finish();
-    Some(Destination {
+    Destination {
         name: name.to_owned(),
-        base_url: base_url?,
+        base_url,
         preset: preset.map(|preset| preset.name.to_owned()),
         contract,
         timeout,
         connect_timeout,
         headers,
+        question: lookup.and_then(|(_, question)| question),
         limit,
+        breaker,
         retry,
-    })
+    }
 }
 
 fn read_timeouts(table: &Table<'_>, lease: Duration) -> (Duration, Duration) {
@@ -217,16 +265,22 @@ fn check_key(table: &Table<'_>, contract: &Contract, headers: &[(String, String)
     }
 }
 
-fn read_lookup(table: &Table<'_>) -> Lookup {
+/// What the contract needs of a lookup, and how to ask, where that could be read.
+fn read_lookup(table: &Table<'_>) -> (Lookup, Option<Question>) {
     let path = table.required("path", "a path such as \"/tickets?external_ref={{ key }}\"");
-    if let (Some(text), Some(item)) = (&path, table.get("path")) {
-        Scope::LOOKUP.parse(Place::Path, text, &item);
+    let template = path.as_deref().zip(table.get("path")).and_then(|(text, item)| {
         check_path(text, &item);
-    }
+        let template = Scope::LOOKUP.parse(Place::Path, text, &item)?;
+        if template.facts().is_empty() {
+            item.mistake("asks the same of every operation; name the key, such as {{ key }}");
+        }
+        Some(template)
+    });
     let found = pointer(table, "found");
     if !table.has("found") {
         table.mistake("found", "is missing; write a JSON pointer to what was found, such as \"/tickets/0\"");
     }
+    let compare = table.table("compare").map(|table| read_compare(&table)).unwrap_or_default();
     let lookup = Lookup {
         path: path.unwrap_or_default(),
         found: found.unwrap_or_default(),
@@ -234,7 +288,17 @@ fn read_lookup(table: &Table<'_>) -> Lookup {
         max_lag: table.duration("max_lag").unwrap_or(Duration::ZERO),
     };
     table.finish();
-    lookup
+    (lookup, template.map(|path| Question { path, compare }))
+}
+
+fn read_compare(table: &Table<'_>) -> Vec<(String, Template)> {
+    let read = |(pointer, item): (String, Item<'_>)| {
+        if jsonptr::Pointer::parse(&pointer).is_err() {
+            item.mistake("the name must be a JSON pointer such as \"/tickets/0/amount\"");
+        }
+        Some((pointer, Scope::LOOKUP.template(Place::Body, &item)?))
+    };
+    table.entries().into_iter().filter_map(read).collect()
 }
 
 /// What must hold for a path's text before any value is known.
@@ -249,15 +313,34 @@ pub(super) fn check_path(text: &str, item: &Item<'_>) {
     }
 }
 
-fn read_limit(table: &Table<'_>) -> Option<Limit> {
-    let per_second = table.number("per_second").filter(|rate| {
-        let fits = rate.is_finite() && *rate > 0.0;
-        if !fits {
-            table.mistake("per_second", "must be a number above 0");
-        }
-        fits
-    });
-    let limit = Limit { per_second, in_flight: table.whole("in_flight", 1) };
+fn read_limit(table: &Table<'_>) -> Limit {
+    let positive = |key: &'static str| {
+        table.number(key).filter(|rate| {
+            let fits = rate.is_finite() && *rate > 0.0;
+            if !fits {
+                table.mistake(key, "must be a number above 0");
+            }
+            fits
+        })
+    };
+    let usual = Limit::default();
+    let limit = Limit {
+        per_second: positive("per_second"),
+        in_flight: table.whole("in_flight", 1),
+        retries_per_minute: table.whole("retries_per_minute", 1).unwrap_or(usual.retries_per_minute),
+        retry_share: positive("retry_share").unwrap_or(usual.retry_share),
+    };
     table.finish();
-    (limit.per_second.is_some() || limit.in_flight.is_some()).then_some(limit)
+    limit
+}
+
+fn read_breaker(table: &Table<'_>) -> Breaker {
+    let usual = Breaker::default();
+    let wait = table.duration("wait").unwrap_or(usual.wait);
+    if wait.is_zero() {
+        table.mistake("wait", "must be longer than 0s");
+    }
+    let breaker = Breaker { failures: table.whole("failures", 1).unwrap_or(usual.failures), wait };
+    table.finish();
+    breaker
 }

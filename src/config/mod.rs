@@ -2,6 +2,7 @@
 
 mod body;
 mod check;
+mod condition;
 mod derive;
 mod destination;
 mod guarantee;
@@ -25,11 +26,12 @@ use toml::de::DeTable;
 
 pub use body::BodyTemplate;
 pub use derive::{KeyFailure, MAX_SEARCH_VALUE};
-pub use destination::{Destination, Limit};
+pub use condition::Condition;
+pub use destination::{Breaker, Destination, Limit, Question};
 pub use guarantee::{ALWAYS, Guarantee, guarantees, promise};
 pub use init::{init_text, write_secret_key};
 pub use mistake::{ConfigError, Mistake};
-pub use operation::{OperationType, StepType};
+pub use operation::{OperationType, Runner, StepType, WORKER_METHOD, worker_lane};
 pub use request::{OperationFacts, RenderContext, RenderError};
 pub use secret::{MIN_SECRET_KEY, SecretKey};
 pub use server::{Engine, RetryOverride, Server};

@@ -7,6 +7,7 @@ use reqwest::header::HeaderValue;
 use url::Url;
 
 use super::body::BodyTemplate;
+use super::condition::Condition;
 use super::destination::{Destination, check_path, header_name};
 use super::reader::{Item, Table};
 use super::rules::{pointer, pointer_of, word};
@@ -63,6 +64,40 @@ pub struct StepType {
     pub reference: Option<String>,
     /// What this step brings about, in one line.
     pub effect: Option<String>,
+    /// When it does not hold, the step is passed over.
+    pub when: Option<Condition>,
+    /// When it comes to nothing, the operation goes on without it.
+    pub optional: bool,
+    /// Who carries it out.
+    pub runner: Runner,
+}
+
+text_enum! {
+    /// Who carries a step out.
+    pub enum Runner {
+        /// The engine sends its request.
+        Engine = "engine",
+        /// A program of the user's own takes it through the API and says what became of it.
+        Worker = "worker",
+    }
+}
+
+impl StepType {
+    /// Who takes the step's rows of work: the destination's name, or the type's for programs.
+    pub fn lane(&self, kind: &str) -> String {
+        match self.runner {
+            Runner::Engine => self.destination.clone(),
+            Runner::Worker => worker_lane(kind),
+        }
+    }
+}
+
+/// Stands for a method in the stored request of a step that a program carries out.
+pub const WORKER_METHOD: &str = "WORK";
+
+/// The lane of a type's steps that other programs carry out. No destination has such a name.
+pub fn worker_lane(kind: &str) -> String {
+    format!("worker:{kind}")
 }
 
 /// What the rest of the file says about every type.
@@ -176,6 +211,80 @@ fn read_step(
         }
         there
     });
+    let runner = table.text("runner").and_then(|text| word(table, "runner", &text)).unwrap_or(Runner::Engine);
+    let common = Common {
+        destination,
+        save,
+        reference: pointer(table, "reference"),
+        effect: table.text("effect"),
+        when: table.get("when").and_then(|item| Condition::read(&item, &scope)),
+        optional: table.flag("optional").unwrap_or(false),
+        body: table.get("body").and_then(|item| BodyTemplate::read(&item, &scope)),
+    };
+    let call = match runner {
+        Runner::Engine => read_call(table, &common, &scope, known),
+        Runner::Worker => {
+            for own in ["method", "path", "headers"] {
+                if table.has(own) {
+                    table.mistake(own, "a program carries this step out and makes its own calls; remove it");
+                }
+            }
+            Some(Call::worker())
+        }
+    };
+    table.finish();
+    let Call { method, path, headers } = call?;
+    let Common { destination, save, reference, effect, when, optional, body } = common;
+    let (name, destination) = (name?, destination?);
+    Some(StepType {
+        name,
+        destination,
+        method,
+        path,
+        headers,
+        body,
+        save,
+        reference,
+        effect,
+        when,
+        optional,
+        runner,
+    })
+}
+
+/// What every step has, whoever carries it out.
+struct Common {
+    destination: Option<String>,
+    save: Vec<(String, String)>,
+    reference: Option<String>,
+    effect: Option<String>,
+    when: Option<Condition>,
+    optional: bool,
+    body: Option<BodyTemplate>,
+}
+
+/// What the engine calls.
+struct Call {
+    method: String,
+    path: Template,
+    headers: Vec<(String, Template)>,
+}
+
+impl Call {
+    /// Stands where a program makes its own calls.
+    fn worker() -> Self {
+        Self { method: WORKER_METHOD.to_owned(), path: Template::constant(""), headers: Vec::new() }
+    }
+}
+
+fn read_call(table: &Table<'_>, common: &Common, scope: &Scope<'_>, known: &Known<'_>) -> Option<Call> {
+    let theirs = common.destination.as_ref().and_then(|name| known.destinations.get(name));
+    if let Some(theirs) = theirs.filter(|theirs| theirs.base_url.is_none()) {
+        table.mistake(
+            "destination",
+            format!("\"{}\" has no base_url to send to; write one, or runner = \"worker\" here", theirs.name),
+        );
+    }
     let method = table.required("method", "a method such as \"POST\"").and_then(|text| {
         let method = text.to_ascii_uppercase();
         let methods = ["POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"];
@@ -194,26 +303,11 @@ fn read_step(
         check_path(template.source(), &item);
         Some(template)
     });
-    let theirs = destination.as_ref().and_then(|name| known.destinations.get(name));
-    let headers = table.get("headers").map(|item| read_headers(&item, &scope, theirs)).unwrap_or_default();
-    let body = table.get("body").and_then(|item| BodyTemplate::read(&item, &scope));
-    if body.is_some() && matches!(method.as_deref(), Some("GET" | "HEAD")) {
+    let headers = table.get("headers").map(|item| read_headers(&item, scope, theirs)).unwrap_or_default();
+    if common.body.is_some() && matches!(method.as_deref(), Some("GET" | "HEAD")) {
         table.mistake("body", "a GET or HEAD has no body; remove it");
     }
-    let reference = pointer(table, "reference");
-    let effect = table.text("effect");
-    table.finish();
-    Some(StepType {
-        name: name?,
-        destination: destination?,
-        method: method?,
-        path: path?,
-        headers,
-        body,
-        save,
-        reference,
-        effect,
-    })
+    Some(Call { method: method?, path: path?, headers })
 }
 
 fn read_headers(

@@ -10,7 +10,7 @@ use url::Url;
 use uuid::Uuid;
 
 use super::destination::Destination;
-use super::operation::StepType;
+use super::operation::{Runner, StepType};
 use super::template::NOTHING;
 use crate::domain::attempt::StoredRequest;
 use crate::domain::time::Timestamp;
@@ -84,8 +84,15 @@ impl StepType {
             let part = part.to_owned();
             move |why| RenderError { part, why }
         };
-        let path = self.path.render(&values).map_err(failed("path"))?;
-        let url = joined(&destination.base_url, &path).map_err(failed("path"))?;
+        let url = match (self.runner, &destination.base_url) {
+            (Runner::Worker, _) => format!("worker:{}", destination.name),
+            (Runner::Engine, Some(base)) => {
+                self.path.render(&values).and_then(|path| joined(base, &path)).map_err(failed("path"))?
+            }
+            (Runner::Engine, None) => {
+                return Err(failed("path")("the destination has no base_url any more".to_owned()));
+            }
+        };
         let mut headers = Vec::with_capacity(self.headers.len() + 2);
         for (name, template) in &self.headers {
             let value = template.render(&values).and_then(header_value).map_err(failed(name))?;
@@ -106,9 +113,38 @@ impl StepType {
         Ok(StoredRequest { method: self.method.clone(), url, headers, body })
     }
 
+    /// Whether the step is to be carried out; why that cannot be told.
+    pub fn applies(&self, context: &RenderContext<'_>) -> Result<bool, RenderError> {
+        let Some(condition) = &self.when else { return Ok(true) };
+        condition.holds(&context.values()).map_err(|why| RenderError { part: "when".to_owned(), why })
+    }
+
     /// Whether the payload is the body when no other is described.
     fn sends_payload(&self) -> bool {
         !matches!(self.method.as_str(), "GET" | "HEAD" | "DELETE")
+    }
+}
+
+impl Destination {
+    /// What asks the destination about a step, and what its answer would show of our data; absent
+    /// where it cannot be asked.
+    pub fn question(
+        &self,
+        context: &RenderContext<'_>,
+    ) -> Option<Result<(StoredRequest, Vec<(String, String)>), RenderError>> {
+        let (question, base) = (self.question.as_ref()?, self.base_url.as_ref()?);
+        let values = context.values();
+        let failed = |part: &'static str| move |why| RenderError { part: part.to_owned(), why };
+        let url = question.path.render(&values).and_then(|path| joined(base, &path));
+        let compare = question
+            .compare
+            .iter()
+            .map(|(pointer, template)| Ok((pointer.clone(), template.render(&values)?)))
+            .collect::<Result<_, String>>();
+        Some(url.map_err(failed("lookup.path")).and_then(|url| {
+            let request = StoredRequest { method: "GET".to_owned(), url, headers: Vec::new(), body: None };
+            Ok((request, compare.map_err(failed("lookup.compare"))?))
+        }))
     }
 }
 

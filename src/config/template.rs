@@ -87,7 +87,7 @@ impl Template {
     /// Parses a text for one place.
     pub fn parse(place: Place, source: &str) -> Result<Self, TemplateError> {
         if !["{{", "{%", "{#"].iter().any(|mark| source.contains(mark)) {
-            return Ok(Self { source: source.to_owned(), compiled: None, facts: Vec::new() });
+            return Ok(Self::constant(source));
         }
         let base: &Environment<'static> = match place {
             Place::Key => &KEY,
@@ -103,6 +103,11 @@ impl Template {
         }
         let facts = in_order(names, source);
         Ok(Self { source: source.to_owned(), compiled: Some(Arc::new(own)), facts })
+    }
+
+    /// A text that holds no template.
+    pub(super) fn constant(text: &str) -> Self {
+        Self { source: text.to_owned(), compiled: None, facts: Vec::new() }
     }
 
     /// The text as written in the file, its variables replaced.

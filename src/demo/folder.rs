@@ -72,7 +72,7 @@ impl Folder {
     /// name it.
     pub(super) fn destination_port(&self) -> u16 {
         let earlier = Config::load(&self.file(), &|_| None).ok();
-        earlier.and_then(|config| config.destinations.get("crm")?.base_url.port()).unwrap_or(0)
+        earlier.and_then(|config| config.destinations.get("crm")?.base_url.as_ref()?.port()).unwrap_or(0)
     }
 
     /// Writes the configuration and reads it back, without the environment: a variable that is set

@@ -53,7 +53,7 @@ text_enum! {
 }
 
 /// The exact bytes of a step's request, made once per generation and sent by every attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredRequest {
     /// `POST` and the like.
     pub method: String,

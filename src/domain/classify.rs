@@ -96,6 +96,16 @@ text_enum! {
         Unsupported = "unsupported",
         /// Rows 45 and 47: a gateway between us had no good answer.
         Gateway = "gateway",
+        /// A question was answered: the destination has it.
+        Found = "found",
+        /// It has something else under our reference.
+        FoundOther = "found_other",
+        /// It does not have it.
+        Absent = "absent",
+        /// It does not show it yet.
+        TooEarly = "too_early",
+        /// The question came to nothing.
+        LookupFailed = "lookup_failed",
     }
 }
 
@@ -106,6 +116,21 @@ pub enum Event {
     NoAnswer(Symptom, String),
     /// A status line was read.
     Answered(Answer),
+    /// The program that carries the step out says what became of it.
+    Reported(Report),
+}
+
+/// A program's own word on a step that it carried out.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What it means.
+    pub outcome: RuleOutcome,
+    /// JSON, for what it has to show.
+    pub result: Bytes,
+    /// The id of what it brought about.
+    pub reference: Option<String>,
+    /// What went wrong, for people.
+    pub error: String,
 }
 
 /// An HTTP answer as read.
@@ -172,6 +197,54 @@ pub fn classify(contract: &Contract, event: &Event, now: Timestamp) -> Classifie
     match event {
         Event::NoAnswer(symptom, _) => unanswered(*symptom),
         Event::Answered(answer) => answered(contract, answer, now),
+        Event::Reported(report) => {
+            Classified { reference: report.reference.clone(), ..of_rule(report.outcome, true) }
+        }
+    }
+}
+
+impl Event {
+    /// A body that came with it, as JSON.
+    pub fn json(&self) -> Option<Value> {
+        match self {
+            Self::NoAnswer(..) => None,
+            Self::Answered(answer) => answer.json(),
+            Self::Reported(report) => serde_json::from_slice(&report.result).ok(),
+        }
+    }
+}
+
+impl Symptom {
+    /// Whether it speaks of the destination's health: false when it could not be reached or failed,
+    /// true when it answered in order, absent when it says nothing of that.
+    pub fn healthy(self) -> Option<bool> {
+        use Symptom as S;
+        match self {
+            S::Dns
+            | S::Connect
+            | S::TlsCut
+            | S::TlsRefused
+            | S::ProxyRefused
+            | S::StreamRefused
+            | S::Closed
+            | S::TimedOut
+            | S::Unparseable
+            | S::StreamReset
+            | S::TlsAlert
+            | S::ServerError
+            | S::Gateway => Some(false),
+            S::NotBuilt
+            | S::AddressRefused
+            | S::HeldBack
+            | S::LostBeforeSending
+            | S::ProxyCredential
+            | S::NeverWritten
+            | S::LostAfterSending
+            | S::AnswerNotSaved
+            | S::Throttled
+            | S::LookupFailed => None,
+            _ => Some(true),
+        }
     }
 }
 
@@ -256,10 +329,21 @@ fn holds(condition: &BodyMatch, body: &Value) -> bool {
 }
 
 fn by_rule(rule: &Rule, answer: &Answer, body: Option<&Value>, now: Timestamp) -> Classified {
+    let meaning = of_rule(rule.outcome, answer.complete);
+    let wait = match meaning.outcome {
+        Outcome::Throttled => limit_told(answer, now),
+        _ => wait_told(answer, now),
+    };
+    let reference = rule.reference.as_ref().and_then(|pointer| body?.pointer(pointer)).and_then(text_of);
+    Classified { reference, ..meaning.after(wait) }
+}
+
+/// What a word of a rule, or of a program that carries steps out, means.
+fn of_rule(outcome: RuleOutcome, complete: bool) -> Classified {
     use RuleOutcome as R;
     use Symptom as S;
-    let (outcome, symptom, action) = match rule.outcome {
-        R::Done | R::Accepted if !answer.complete => (Outcome::Done, S::ResultLost, Action::Complete),
+    let (outcome, symptom, action) = match outcome {
+        R::Done | R::Accepted if !complete => (Outcome::Done, S::ResultLost, Action::Complete),
         R::Done => (Outcome::Done, S::Done, Action::Complete),
         R::Accepted => (Outcome::Done, S::Accepted, Action::Complete),
         R::NotProcessed => (Outcome::NotSent, S::NotProcessed, Action::Retry),
@@ -269,9 +353,7 @@ fn by_rule(rule: &Rule, answer: &Answer, body: Option<&Value>, now: Timestamp) -
         R::InFlight => (Outcome::Uncertain, S::InFlight, Action::Wait),
         R::KeyConflict => (Outcome::KeyConflict, S::KeyConflict, Action::DeadLetter),
     };
-    let wait = if outcome == Outcome::Throttled { limit_told(answer, now) } else { wait_told(answer, now) };
-    let reference = rule.reference.as_ref().and_then(|pointer| body?.pointer(pointer)).and_then(text_of);
-    Classified { reference, ..Classified::new(outcome, symptom, action).after(wait) }
+    Classified::new(outcome, symptom, action)
 }
 
 fn by_status(answer: &Answer, wait: Option<Duration>, now: Timestamp) -> Classified {

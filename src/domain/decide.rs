@@ -1,4 +1,4 @@
-//! What may follow an attempt without a person: complete, try again at a moment, or park.
+//! What may follow an attempt without a person: complete, try again or ask at a moment, or park.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use super::attempt::Outcome;
 use super::classify::{Action, Classified, Symptom};
 use super::contract::{Class, Contract};
 use super::dead_letter::{Certainty, NextAction};
+use super::lookup::{Finding, Task};
 use super::retry::RetryPolicy;
 use super::time::Timestamp;
 
@@ -24,7 +25,7 @@ text_enum! {
         KeyConflict = "key_conflict",
         /// It may have happened, and the destination can neither recognise a repeat nor be asked.
         NoWayToKnow = "no_way_to_know",
-        /// It may have happened, and the destination must be asked first.
+        /// It may have happened, and asking the destination did not settle it.
         LookupNeeded = "lookup_needed",
         /// It may have happened, and the key's window closes before the next try.
         WindowClosed = "window_closed",
@@ -50,6 +51,8 @@ pub struct Round {
     pub doubts: u32,
     /// Times that it was put off without using up an attempt, the present one included.
     pub waits: u32,
+    /// Questions asked in it, the present one included.
+    pub asks: u32,
 }
 
 /// What follows.
@@ -62,8 +65,19 @@ pub enum Next {
         /// Not before this.
         at: Timestamp,
     },
+    /// Ask the destination.
+    LookUp {
+        /// Not before this.
+        at: Timestamp,
+        /// What for.
+        task: Task,
+    },
     /// Open a dead letter.
     Park(Parked),
+    /// The step is optional and came to nothing: go on without it.
+    PassOver(Parked),
+    /// A person's question was answered and changes nothing about what is to be done.
+    Leave,
 }
 
 /// What a dead letter says of its operation.
@@ -95,6 +109,9 @@ pub fn decide(
     now: Timestamp,
     draw: impl FnOnce(Duration) -> Duration,
 ) -> Next {
+    if classified.symptom == Symptom::ResultLost && contract.lookup.is_some() {
+        return Next::LookUp { at: now, task: Task::FetchResult };
+    }
     // Whoever forgets to say so must not cause a second effect.
     let doubt = doubt || classified.outcome == Outcome::Uncertain;
     let park = |why| Next::Park(parked(why, classified, doubt));
@@ -111,8 +128,11 @@ pub fn decide(
         match class {
             Class::Idempotent => {}
             Class::Keyed if round.doubts <= RESENDS_IN_DOUBT => {}
-            Class::Keyed => return park(ParkReason::StillUncertain),
-            Class::LookupOnly => return park(ParkReason::LookupNeeded),
+            Class::Keyed if contract.lookup.is_none() => return park(ParkReason::StillUncertain),
+            Class::Keyed | Class::LookupOnly => {
+                let at = now.plus(draw(policy.ceiling(1)));
+                return Next::LookUp { at, task: Task::FindOut };
+            }
             Class::Neither if contract.key.as_ref().is_some_and(|key| key.window > contract.margin()) => {
                 return park(ParkReason::WindowClosed);
             }
@@ -143,11 +163,70 @@ pub fn decide(
         && let Some(until) = contract.resend_until(first_sent_at)
     {
         if earliest >= until {
-            return park(ParkReason::WindowClosed);
+            return match contract.lookup {
+                Some(_) => Next::LookUp { at: earliest, task: Task::FindOut },
+                None => park(ParkReason::WindowClosed),
+            };
         }
         latest = latest.min(until.minus(Duration::from_micros(1)));
     }
     Next::Retry { at: earliest.plus(draw(most)).min(latest.minus(TAKEN_UP)).max(earliest) }
+}
+
+/// What was asked and what the answer is worth.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// Why it was asked.
+    pub task: Task,
+    /// What was found.
+    pub finding: Finding,
+    /// From when an absence counts.
+    pub counts_from: Timestamp,
+    /// When the send is due that the question came before.
+    pub resume_at: Option<Timestamp>,
+}
+
+/// Decides what follows an answered question. `classified` is what the finding says of the step;
+/// `earlier` says that something sent under an earlier key is unaccounted for.
+pub fn after_lookup(
+    asked: Asked,
+    classified: &Classified,
+    round: Round,
+    policy: &RetryPolicy,
+    now: Timestamp,
+    earlier: bool,
+    draw: impl FnOnce(Duration) -> Duration,
+) -> Next {
+    let park = |why, doubt| Next::Park(parked(why, classified, doubt));
+    let ends = policy.ends(round.since).max(asked.counts_from.plus(policy.max_delay));
+    let told = classified.wait.unwrap_or(Duration::ZERO);
+    let later = now.plus(told).plus(draw(policy.ceiling(round.asks.max(1))));
+    // Too early is answered again the moment that an absence counts.
+    let again = match asked.finding {
+        Finding::TooEarly => later.min(asked.counts_from).max(now.plus(told)),
+        _ => later,
+    };
+    match (asked.task, asked.finding, asked.resume_at) {
+        (Task::FetchResult, Finding::Found | Finding::OtherPayload, _)
+        | (Task::FindOut | Task::Ask, Finding::Found, _) => Next::Complete,
+        // It was done, and no more than its details are missing.
+        (Task::FetchResult, _, _) if again > ends => Next::Complete,
+        (Task::FetchResult, _, _) => Next::LookUp { at: again, task: Task::FetchResult },
+        (Task::FindOut, Finding::OtherPayload, _) | (Task::Ask, Finding::OtherPayload, Some(_)) => {
+            park(ParkReason::KeyConflict, true)
+        }
+        (Task::FindOut, Finding::Absent, _) if round.tries >= policy.attempts => {
+            park(ParkReason::AttemptsUsed, earlier)
+        }
+        (Task::FindOut, Finding::Absent, _) if now > policy.ends(round.since) => {
+            park(ParkReason::TooOld, earlier)
+        }
+        (Task::FindOut, Finding::Absent, _) => Next::Retry { at: now },
+        (Task::FindOut, _, _) if again > ends => park(ParkReason::LookupNeeded, true),
+        (Task::FindOut, _, _) => Next::LookUp { at: again, task: Task::FindOut },
+        (Task::Ask, _, Some(at)) => Next::Retry { at },
+        (Task::Ask | Task::Send, _, _) => Next::Leave,
+    }
 }
 
 /// A dead letter's certainty and first step.

@@ -76,6 +76,7 @@ pub mod dead_letter;
 pub mod decide;
 pub mod filter;
 pub mod key;
+pub mod lookup;
 pub mod operation;
 pub mod retry;
 pub mod time;

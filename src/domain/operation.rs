@@ -34,6 +34,8 @@ text_enum! {
         Completed = "completed",
         /// Not done; it waits for a person.
         Failed = "failed",
+        /// Passed over: its condition did not hold, or it is optional and came to nothing.
+        Skipped = "skipped",
     }
 }
 
@@ -103,6 +105,11 @@ impl OperationState {
 }
 
 impl StepState {
+    /// Whether nothing more is to be done at the step.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Completed | Self::Skipped)
+    }
+
     /// What a step that is not completed is called, from the two facts that count.
     pub fn unfinished(doubt: bool, parked: bool) -> Self {
         match (doubt, parked) {
@@ -141,6 +148,8 @@ pub struct NewOperation {
     pub steps: Vec<NewStep>,
     /// What people search by: name and value.
     pub search: Vec<(String, String)>,
+    /// The operation that it corrects.
+    pub corrects: Option<Uuid>,
 }
 
 /// A step as accepted.
@@ -152,6 +161,8 @@ pub struct NewStep {
     pub destination: String,
     /// The key the destination will see.
     pub key: DestinationKey,
+    /// Who takes its row of work.
+    pub lane: String,
 }
 
 #[cfg(test)]

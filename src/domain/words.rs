@@ -202,7 +202,13 @@ fn step_to_take(action: NextAction, why: ParkReason, symptom: Symptom, facts: &F
     }
 }
 
-/// With a capital at the beginning.
+/// A text that ends as a sentence does.
+pub fn full_stop(text: &str) -> String {
+    let text = text.trim_end();
+    if text.is_empty() || text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}
+
+/// A text with a capital at its beginning.
 pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

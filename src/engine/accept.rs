@@ -137,6 +137,7 @@ impl Intake {
                 name: step.name.clone(),
                 destination: step.destination.clone(),
                 key: DestinationKey(self.ambient.opaque()),
+                lane: step.lane(&kind.name),
             })
             .collect();
         Ok(NewOperation {
@@ -152,6 +153,7 @@ impl Intake {
             received_at: self.ambient.now(),
             steps,
             search: kind.search_values(&value),
+            corrects: None,
         })
     }
 

@@ -9,6 +9,7 @@ use super::thread::Thread;
 use crate::domain::actor::{Actor, Right};
 use crate::domain::attempt::{Cause, Waiver};
 use crate::domain::dead_letter::{DeadLetterStatus, Resolution};
+use crate::domain::lookup::Task;
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::{CheckName, Run, Verdict, VerdictKind};
 use crate::gate::examine::Examined;
@@ -269,6 +270,8 @@ pub(super) fn asked(gate: &Gate, operation: Uuid, actor: &Actor, cause: Cause, w
         // The gate takes the step that is not done, and its destination.
         position: 0,
         destination: String::new(),
+        lane: String::new(),
+        task: Task::Send,
         cause,
         requested_by: actor.to_string(),
         waived,

@@ -244,9 +244,14 @@ impl AttemptReport {
             retry_after,
             reference: row.reference.clone(),
             key_generation: row.generation,
-            request: thread
-                .request(row.position, row.generation)
-                .map(|request| stored_request(request, thread.payload.as_deref())),
+            request: match &row.asked {
+                Some(url) => {
+                    Some(StoredRequest { method: "GET".to_owned(), url: url.clone(), ..StoredRequest::default() })
+                }
+                None => thread
+                    .request(row.position, row.generation)
+                    .map(|request| stored_request(request, thread.payload.as_deref())),
+            },
             response: row.status.map(|_| stored_answer(row)),
         }
     }

@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use crate::domain::attempt::Outcome;
 use crate::domain::dead_letter::Resolution;
-use crate::domain::operation::StepState;
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::KnownResult;
 use crate::store::attempts::{self, AttemptRow};
@@ -100,7 +99,7 @@ impl Thread {
 
     /// The step that is under way or failed: the first that is not completed, or the last one.
     pub fn current_step(&self) -> Option<&StepRow> {
-        self.steps.iter().find(|step| step.state != StepState::Completed).or(self.steps.last())
+        self.steps.iter().find(|step| !step.state.is_over()).or(self.steps.last())
     }
 
     /// The episode that waits for a person or is being replayed.
@@ -123,7 +122,10 @@ impl Thread {
         let tries: Vec<&AttemptRow> =
             self.attempts.iter().filter(|attempt| attempt.position == step.position).collect();
         if let Some(done) = tries.iter().rev().find(|attempt| attempt.outcome == Outcome::Done) {
-            let how = format!("It answered attempt {}.", done.number);
+            let how = match done.asked {
+                Some(_) => "It was asked and has it.".to_owned(),
+                None => format!("It answered attempt {}.", done.number),
+            };
             return Knowledge::DoneThere(KnownResult {
                 reference: step.reference.clone(),
                 ..learned(done, how)

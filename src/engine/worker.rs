@@ -60,7 +60,7 @@ impl Worker {
             }
             let slots = if stopping { 0 } else { self.free() };
             let wait = match self.turn(slots).await {
-                Ok(turn) if turn.claimed == slots && slots > 0 => continue,
+                Ok(turn) if turn.more && turn.claimed > 0 => continue,
                 Ok(_) => self.until_due().await,
                 Err(error) => {
                     tracing::error!(

@@ -1,23 +1,22 @@
 //! Turns claimed work into permits: the checks, the request's bytes, and the mark *sending*.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::checks::{self, Ask, Examination};
 use super::examine::waivers;
 use super::ledger::{self, Begin, Keep, Lease};
 use super::permit::{Held, Permit, Settlement};
-use super::{Gate, GateError, park, settle, wording};
-use crate::config::RenderContext;
+use super::render::{self, Rendered};
+use super::{Gate, GateError, park, settle, steps, wording};
 use crate::domain::attempt::{Cause, StoredRequest};
 use crate::domain::classify::{Event, Symptom};
+use crate::domain::lookup::Task;
 use crate::domain::time::Timestamp;
-use crate::domain::verdict::VerdictKind;
+use crate::domain::verdict::{CheckName, VerdictKind};
 use crate::store::Tx;
-use crate::store::operations::{self, StepRow};
 use crate::store::work::WorkRow;
 
 /// The gate's answer to a worker.
@@ -39,12 +38,23 @@ impl Admission {
     }
 }
 
+/// Who takes the work, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Holder<'a> {
+    /// As the ledger names it.
+    pub(super) node: &'a str,
+    /// Until when it may have it without a word.
+    pub(super) lease: Duration,
+    /// When the work was asked for.
+    pub(super) began: Instant,
+}
+
 /// Judges claimed rows and marks those that pass as sending.
 pub(super) async fn admit(
     gate: &Gate,
     tx: &mut Tx,
     rows: Vec<WorkRow>,
-    began: Instant,
+    holder: Holder<'_>,
 ) -> Result<Vec<Admission>, GateError> {
     if rows.is_empty() {
         return Ok(Vec::new());
@@ -52,38 +62,81 @@ pub(super) async fn admit(
     let now = gate.ambient.now();
     let mut answers = Vec::with_capacity(rows.len());
     let mut passed = Vec::with_capacity(rows.len());
-    for row in rows {
+    for mut row in rows {
+        if row.task != Task::Send {
+            passed.push(row);
+            continue;
+        }
         let examination = judge(gate, &row, now);
         if examination.passed() {
-            passed.push(hold(gate, row, now, began));
+            match within_budget(gate, &row, now) {
+                Ok(()) => passed.push(row),
+                Err(until) => answers.push(put_off(gate, tx, &row, until).await?),
+            }
+        } else if examination.verdict == VerdictKind::LookUpFirst {
+            // Nothing is sent before the destination has been asked.
+            row.task = Task::FindOut;
+            passed.push(row);
         } else {
-            answers.push(pass_over(gate, tx, row, examination, now).await?);
+            answers.push(pass_over(gate, tx, row, examination, now, holder.node).await?);
         }
     }
     if passed.is_empty() {
         return Ok(answers);
     }
-    let begins: Vec<Begin<'_>> = passed.iter().map(|held| begin(gate, held)).collect();
+    let mut skipped = Vec::new();
+    let mut ready = Vec::with_capacity(passed.len());
+    for (row, rendered) in render::all(gate, tx, passed).await? {
+        match rendered {
+            Rendered::Passed(why) => {
+                answers.push(Admission::Refused(VerdictKind::AlreadyDone, why.clone()));
+                skipped.push((row, why));
+            }
+            rendered => ready.push((hold(gate, row, now, holder), rendered)),
+        }
+    }
+    steps::pass_over(gate, tx, skipped, now).await?;
+    answers.extend(begin_all(gate, tx, ready, holder, now).await?);
+    Ok(answers)
+}
+
+/// Begins the attempts, keeps their bytes and takes the leases.
+async fn begin_all(
+    gate: &Gate,
+    tx: &mut Tx,
+    mut ready: Vec<(Held, Rendered)>,
+    holder: Holder<'_>,
+    now: Timestamp,
+) -> Result<Vec<Admission>, GateError> {
+    if ready.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut answers = Vec::with_capacity(ready.len());
+    for (held, rendered) in &mut ready {
+        held.take(rendered);
+    }
+    let begins: Vec<Begin<'_>> = ready.iter().map(|(held, _)| begin(held, holder.node)).collect();
     let started: HashSet<Uuid> = ledger::begin(tx, &begins).await?.into_iter().collect();
-    let (mut ours, lost): (Vec<Held>, Vec<Held>) =
-        passed.into_iter().partition(|held| started.contains(&held.attempt));
-    for held in lost {
+    let (ours, lost): (Vec<_>, Vec<_>) =
+        ready.into_iter().partition(|(held, _)| started.contains(&held.attempt));
+    for (held, _) in lost {
         // Another worker's attempt stands, though it was not there when the facts were read.
         let why = "Another worker is sending it already.".to_owned();
-        ledger::skip(tx, &Begin { id: gate.ambient.id(), ..begin(gate, &held) }, &why).await?;
+        ledger::skip(tx, &Begin { id: gate.ambient.id(), ..begin(&held, holder.node) }, &why).await?;
         answers.push(Admission::Refused(VerdictKind::InFlight, why));
     }
-    let failures = render_all(gate, tx, &mut ours).await?;
-    lease(gate, tx, &ours).await?;
+    keep(tx, &ours).await?;
+    let leases: Vec<Lease> = ours.iter().map(|(held, _)| lease(held, holder.lease)).collect();
+    ledger::lease(tx, &leases).await?;
     let mut unbuildable = Vec::new();
-    for held in ours {
-        match failures.iter().find(|(id, _)| *id == held.attempt) {
-            None => answers.push(Admission::Send(Permit::new(held))),
-            Some((_, why)) => {
+    for (held, rendered) in ours {
+        match rendered {
+            Rendered::Impossible(why) => {
                 answers.push(Admission::Refused(VerdictKind::Refused, why.clone()));
-                let event = Event::NoAnswer(Symptom::NotBuilt, why.clone());
+                let event = Event::NoAnswer(Symptom::NotBuilt, why);
                 unbuildable.push(Settlement { held: Box::new(held), event, at: now });
             }
+            _ => answers.push(Admission::Send(Permit::new(held))),
         }
     }
     if !unbuildable.is_empty() {
@@ -99,7 +152,29 @@ fn judge(gate: &Gate, row: &WorkRow, now: Timestamp) -> Examination {
     checks::examine(row, contract, &gate.policy(&row.kind), &ask, now)
 }
 
-fn hold(gate: &Gate, row: WorkRow, now: Timestamp, began: Instant) -> Held {
+/// Counts a send against the retry budget of its destination; when there may be room again, where
+/// there is none. What a person asks for is not counted.
+fn within_budget(gate: &Gate, row: &WorkRow, now: Timestamp) -> Result<(), Timestamp> {
+    let Some(known) = gate.config.destinations.get(&row.destination) else { return Ok(()) };
+    match (row.cause, row.tries) {
+        (Cause::Automatic, 0) => {
+            gate.budgets.first(&row.destination, now);
+            Ok(())
+        }
+        (Cause::Automatic, _) => gate.budgets.retry(&row.destination, &known.limit, now),
+        _ => Ok(()),
+    }
+}
+
+/// Leaves a retry for a later minute, spread out so that not all of them come back at once.
+async fn put_off(gate: &Gate, tx: &mut Tx, row: &WorkRow, until: Timestamp) -> Result<Admission, GateError> {
+    let until = until.plus(gate.ambient.up_to(gate.policy(&row.kind).max_delay));
+    ledger::put_off(tx, row.operation_id, until).await?;
+    let why = format!("The retry budget of {} is used up for now.", row.destination);
+    Ok(Admission::Refused(VerdictKind::Refused, why))
+}
+
+fn hold(gate: &Gate, row: WorkRow, now: Timestamp, holder: Holder<'_>) -> Held {
     let timeout =
         gate.config.destinations.get(&row.destination).map_or(Duration::ZERO, |known| known.timeout);
     Held {
@@ -108,25 +183,60 @@ fn hold(gate: &Gate, row: WorkRow, now: Timestamp, began: Instant) -> Held {
         since: if row.begun() { row.since } else { now },
         started_at: now,
         first_sent_at: row.first_sent_at.unwrap_or(now),
-        request: StoredRequest { method: String::new(), url: String::new(), headers: Vec::new(), body: None },
-        send_by: began + gate.config.engine.lease.saturating_sub(timeout),
+        request: StoredRequest::default(),
+        expected: Vec::new(),
+        send_by: holder.began + holder.lease.saturating_sub(timeout),
+        _slot: gate.lanes.take(&row.lane),
         work: row,
     }
 }
 
-fn begin<'a>(gate: &'a Gate, held: &'a Held) -> Begin<'a> {
+fn begin<'a>(held: &'a Held, node: &'a str) -> Begin<'a> {
+    let asks = held.work.task != Task::Send;
+    let by = if asks { held.work.asked_by.as_deref().unwrap_or("engine") } else { &held.work.requested_by };
     Begin {
         id: held.attempt,
         operation_id: held.work.operation_id,
         position: held.work.position,
         generation: held.work.generation,
-        number: held.work.attempts + 1,
-        cause: held.work.cause,
-        requested_by: &held.work.requested_by,
+        // A question is no attempt: it bears the number of the one that it is about.
+        number: held.work.attempts + i64::from(!asks),
+        cause: if asks { Cause::Lookup } else { held.work.cause },
+        requested_by: by,
         fence: held.fence,
-        node: &gate.node,
+        node,
         at: held.started_at,
+        asked: asks.then_some(held.request.url.as_str()),
     }
+}
+
+fn lease(held: &Held, span: Duration) -> Lease {
+    Lease {
+        operation_id: held.work.operation_id,
+        attempt_id: held.attempt,
+        fence: held.fence,
+        since: held.since,
+        until: held.started_at.plus(span),
+        task: held.work.task,
+    }
+}
+
+/// Keeps the bytes of first sends, so that every later one sends the same.
+async fn keep(tx: &mut Tx, ours: &[(Held, Rendered)]) -> Result<(), GateError> {
+    let first = ours.iter().filter(|(_, rendered)| matches!(rendered, Rendered::First(_)));
+    let keeps: Vec<Keep<'_>> = first
+        .map(|(held, _)| Keep {
+            operation_id: held.work.operation_id,
+            position: held.work.position,
+            generation: held.work.generation,
+            key: held.work.step_key,
+            at: held.started_at,
+            headers: wording::pairs_text(&held.request.headers),
+            body_is_payload: held.request.body == held.work.payload,
+            request: &held.request,
+        })
+        .collect();
+    Ok(ledger::keep_requests(tx, &keeps).await?)
 }
 
 /// Records why a claimed row is not sent, and takes it out of the queue where it has no business.
@@ -136,8 +246,13 @@ async fn pass_over(
     row: WorkRow,
     examination: Examination,
     now: Timestamp,
+    node: &str,
 ) -> Result<Admission, GateError> {
-    let Examination { verdict, reason, .. } = examination;
+    let Examination { verdict, reason, failed, .. } = examination;
+    // It was paused since the claim: it waits like all others.
+    if failed == Some(CheckName::DestinationOpen) && row.paused_at.is_some() {
+        return Ok(Admission::Refused(verdict, reason));
+    }
     let skipped = Begin {
         id: gate.ambient.id(),
         operation_id: row.operation_id,
@@ -147,126 +262,16 @@ async fn pass_over(
         cause: row.cause,
         requested_by: &row.requested_by,
         fence: row.fence,
-        node: &gate.node,
+        node,
         at: now,
+        asked: None,
     };
     ledger::skip(tx, &skipped, &reason).await?;
     match verdict {
         // The row belongs to whoever is at it.
         VerdictKind::InFlight => {}
         VerdictKind::AlreadyDone => ledger::remove_work(tx, &[row.operation_id]).await?,
-        _ => park::park_unsent(gate, tx, &row, examination.failed, &reason, now).await?,
+        _ => park::park_unsent(gate, tx, &row, failed, &reason, now).await?,
     }
     Ok(Admission::Refused(verdict, reason))
-}
-
-/// Computes the bytes of each step's request, or takes those that its first attempt stored. The
-/// failures tell why a request cannot be built.
-async fn render_all(gate: &Gate, tx: &mut Tx, rows: &mut [Held]) -> Result<Vec<(Uuid, String)>, GateError> {
-    let later: Vec<Uuid> =
-        rows.iter().filter(|held| held.work.position > 0).map(|held| held.work.operation_id).collect();
-    let earlier_steps = if later.is_empty() { Vec::new() } else { operations::steps(tx, &later).await? };
-    let mut failures = Vec::new();
-    let mut made = Vec::new();
-    for (index, held) in rows.iter_mut().enumerate() {
-        if held.work.method.is_some() {
-            held.request = stored(&held.work);
-            continue;
-        }
-        match render(gate, &held.work, &saved(&earlier_steps, &held.work)) {
-            Ok(request) => {
-                held.request = request;
-                made.push(index);
-            }
-            Err(why) => failures.push((held.attempt, why)),
-        }
-    }
-    let keeps: Vec<Keep<'_>> = made
-        .into_iter()
-        .map(|index| {
-            let held = &rows[index];
-            Keep {
-                operation_id: held.work.operation_id,
-                position: held.work.position,
-                generation: held.work.generation,
-                key: held.work.step_key,
-                at: held.started_at,
-                headers: wording::pairs_text(&held.request.headers),
-                body_is_payload: held.request.body == held.work.payload,
-                request: &held.request,
-            }
-        })
-        .collect();
-    ledger::keep_requests(tx, &keeps).await?;
-    Ok(failures)
-}
-
-/// What the steps before this one saved, by their names.
-pub(super) fn saved(steps: &[StepRow], work: &WorkRow) -> BTreeMap<String, Value> {
-    steps
-        .iter()
-        .filter(|step| step.operation_id == work.operation_id && step.position < work.position)
-        .filter_map(|step| Some((step.name.clone(), serde_json::from_str(step.saved.as_deref()?).ok()?)))
-        .collect()
-}
-
-/// The request that the step's first attempt stored.
-pub(super) fn stored(work: &WorkRow) -> StoredRequest {
-    StoredRequest {
-        method: work.method.clone().unwrap_or_default(),
-        url: work.url.clone().unwrap_or_default(),
-        headers: work.headers.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default(),
-        body: if work.body_is_payload == Some(true) { work.payload.clone() } else { work.body.clone() },
-    }
-}
-
-/// The request that the step's first attempt would make; why it cannot be built, for people.
-pub(super) fn render(
-    gate: &Gate,
-    work: &WorkRow,
-    saved: &BTreeMap<String, Value>,
-) -> Result<StoredRequest, String> {
-    let kind = gate
-        .config
-        .operations
-        .get(&work.kind)
-        .ok_or_else(|| format!("The operation type {} is no longer configured.", work.kind))?;
-    let step = kind.steps.iter().find(|step| step.name == work.step).ok_or_else(|| {
-        format!("The type {} no longer has a step \u{201c}{}\u{201d}.", work.kind, work.step)
-    })?;
-    let destination = gate
-        .config
-        .destinations
-        .get(&work.destination)
-        .ok_or_else(|| format!("The destination {} is no longer configured.", work.destination))?;
-    let text = work.payload.as_deref().ok_or("The payload was erased.")?;
-    let payload: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let context = RenderContext {
-        payload: &payload,
-        key: work.step_key.to_string(),
-        operation: crate::config::OperationFacts {
-            id: work.operation_id,
-            key: work.key.clone(),
-            kind: work.kind.clone(),
-            correlation_id: work.correlation_id.clone(),
-            source: work.source.clone(),
-        },
-        received_at: work.received_at,
-        steps: saved,
-    };
-    step.request(destination, text, &context).map_err(|error| error.to_string())
-}
-
-async fn lease(gate: &Gate, tx: &mut Tx, rows: &[Held]) -> Result<(), GateError> {
-    let leases: Vec<Lease> = rows
-        .iter()
-        .map(|held| Lease {
-            operation_id: held.work.operation_id,
-            attempt_id: held.attempt,
-            fence: held.fence,
-            since: held.since,
-            until: held.started_at.plus(gate.config.engine.lease),
-        })
-        .collect();
-    Ok(ledger::lease(tx, &leases).await?)
 }

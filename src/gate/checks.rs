@@ -109,6 +109,11 @@ pub fn examine(
 }
 
 fn payload_unchanged(facts: &WorkRow) -> Finding {
+    if let Some(corrected) = facts.corrected_by {
+        return refused(format!(
+            "It was corrected: operation {corrected} took its place, so nothing is sent for this one."
+        ));
+    }
     let Some(payload) = &facts.payload else {
         return refused("The payload was erased when its retention ended, so it cannot be sent again.");
     };
@@ -133,6 +138,10 @@ fn step_not_completed(facts: &WorkRow) -> Finding {
             format!("\u{201c}{}\u{201d} was done already; nothing is sent.{reference}", facts.step),
             None,
         );
+    }
+    if facts.step_state == StepState::Skipped {
+        let detail = format!("\u{201c}{}\u{201d} was passed over, and no step is left.", facts.step);
+        return fails(VerdictKind::AlreadyDone, detail, None);
     }
     passes(format!("\u{201c}{}\u{201d} has not been confirmed as done.", facts.step))
 }
@@ -164,6 +173,14 @@ fn destination_open(facts: &WorkRow, contract: Option<&Contract>) -> Finding {
         return refused(format!(
             "The destination {} is no longer configured. Configure it again, then replay.",
             facts.destination
+        ));
+    }
+    if let (Some(since), Some(by)) = (facts.paused_at, &facts.paused_by) {
+        return refused(format!(
+            "{} is paused, since {} by {by}: {} Resume it on its page, then replay.",
+            there(facts),
+            words::moment(since),
+            words::full_stop(facts.pause_reason.as_deref().unwrap_or_default()),
         ));
     }
     passes(format!("{} takes requests.", there(facts)))
@@ -203,8 +220,8 @@ fn key_window_open(facts: &WorkRow, contract: Option<&Contract>, now: Timestamp)
     fails(
         verdict,
         format!(
-            "{} stopped recognising our key at {}: a resend could happen a second time. Find out \
-             whether it happened and record that, or ask an approver to override.",
+            "{} stopped recognising our key at {}: a resend could happen a second time. Have \
+             it asked whether it happened, record what you find out, or ask an approver to override.",
             there(facts),
             words::moment(until)
         ),
@@ -229,7 +246,7 @@ fn outcome_known(facts: &WorkRow, contract: Option<&Contract>, now: Timestamp) -
             VerdictKind::LookUpFirst,
             format!(
                 "An earlier send may have happened, and {} must be asked before anything is sent again. \
-                 Look it up there and record it as completed, or ask an approver to override.",
+                 Have it asked, or ask an approver to override.",
                 words::destination_name(&facts.destination)
             ),
             Some(Waiver::UnknownOutcome),

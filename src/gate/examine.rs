@@ -2,9 +2,10 @@
 //! action, in the transaction that writes the row of work.
 
 use super::checks::{self, Ask, Examination};
-use super::{Gate, GateError, admit, ledger, settle};
-use crate::domain::attempt::{Cause, Outcome, StoredRequest, Waiver};
+use super::{Gate, GateError, ledger, render, settle, steps};
+use crate::domain::attempt::{Cause, StoredRequest, Waiver};
 use crate::domain::key::DestinationKey;
+use crate::domain::lookup::Task;
 use crate::domain::operation::{OperationEvent, StepState};
 use crate::domain::retry::RetryPolicy;
 use crate::domain::verdict::{KnownResult, Run, Verdict, VerdictKind};
@@ -44,11 +45,8 @@ impl Gate {
         tx: &mut Tx,
         facts: &WorkRow,
     ) -> Result<Result<StoredRequest, String>, GateError> {
-        if facts.method.is_some() {
-            return Ok(Ok(admit::stored(facts)));
-        }
         let steps = operations::steps(tx, &[facts.operation_id]).await?;
-        Ok(admit::render(self, facts, &admit::saved(&steps, facts)))
+        Ok(render::preview(self, facts, &render::saved(&steps, facts)))
     }
 
     /// Puts an examined operation back to work. False when it is there already.
@@ -59,8 +57,12 @@ impl Gate {
         asked: &NewWork,
         new_effect: bool,
     ) -> Result<bool, GateError> {
-        let row =
-            NewWork { position: facts.position, destination: facts.destination.clone(), ..asked.clone() };
+        let row = NewWork {
+            position: facts.position,
+            destination: facts.destination.clone(),
+            lane: self.lane(&facts.kind, &facts.step, &facts.destination),
+            ..asked.clone()
+        };
         if !work::insert(tx, &row).await? {
             return Ok(false);
         }
@@ -83,14 +85,17 @@ impl Gate {
         reference: Option<&str>,
     ) -> Result<(), GateError> {
         let now = self.ambient.now();
-        let last = facts.position + 1 >= facts.steps;
+        let all = operations::steps(tx, &[facts.operation_id]).await?;
+        let next = steps::following(&all, facts);
+        let last = next.is_none();
         let state = facts.state.next(OperationEvent::StepDone { last })?;
         let step = ledger::StepChange {
             operation_id: facts.operation_id,
             position: facts.position,
             state: StepState::Completed,
             attempts: facts.attempts,
-            last_outcome: facts.last_outcome.unwrap_or(Outcome::NotSent),
+            last_outcome: facts.last_outcome,
+            doubt_at: facts.doubt_at,
             saved: reference.and_then(|reference| settle::saved_as_reference(self, facts, reference)),
             reference: reference.map(str::to_owned),
             completed_at: Some(now),
@@ -99,22 +104,38 @@ impl Gate {
         let change =
             ledger::OperationChange { id: facts.operation_id, state, completed_at: last.then_some(now) };
         ledger::change_operations(tx, &[change]).await?;
-        if !last {
-            let steps = operations::steps(tx, &[facts.operation_id]).await?;
-            if let Some(next) = steps.iter().find(|step| step.position == facts.position + 1) {
-                let row = NewWork {
-                    operation_id: facts.operation_id,
-                    position: next.position,
-                    destination: next.destination.clone(),
-                    cause: Cause::Automatic,
-                    requested_by: "engine".to_owned(),
-                    waived: String::new(),
-                    at: now,
-                };
-                work::insert(tx, &row).await?;
-            }
+        if let Some(next) = next {
+            let row = NewWork {
+                operation_id: facts.operation_id,
+                position: next.position,
+                destination: next.destination.clone(),
+                lane: self.lane(&facts.kind, &next.name, &next.destination),
+                task: Task::Send,
+                cause: Cause::Automatic,
+                requested_by: "engine".to_owned(),
+                waived: String::new(),
+                at: now,
+            };
+            work::insert(tx, &row).await?;
         }
         Ok(())
+    }
+
+    /// Has the destination asked what it knows of an operation's step, before anything else is done
+    /// with it. False when somebody is at it, or waits to be, right now.
+    pub async fn ask(&self, tx: &mut Tx, facts: &WorkRow, asked: &NewWork) -> Result<bool, GateError> {
+        let row = NewWork {
+            position: facts.position,
+            destination: facts.destination.clone(),
+            lane: facts.destination.clone(),
+            task: Task::Ask,
+            ..asked.clone()
+        };
+        if work::insert(tx, &row).await? {
+            return Ok(true);
+        }
+        let now = self.ambient.now();
+        Ok(ledger::ask_first(tx, facts.operation_id, &row.lane, &row.requested_by, now).await?)
     }
 
     pub(super) fn policy(&self, kind: &str) -> RetryPolicy {

@@ -3,12 +3,15 @@
 //!
 //! Nothing outside the gate can call them.
 
+use std::time::Duration;
+
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::domain::attempt::{Cause, Outcome, StoredRequest};
 use crate::domain::classify::Symptom;
 use crate::domain::key::DestinationKey;
+use crate::domain::lookup::Task;
 use crate::domain::operation::{OperationState, StepState};
 use crate::domain::time::Timestamp;
 use crate::store::{StoreError, Tx, on, placeholders};
@@ -25,6 +28,8 @@ pub(super) struct Begin<'a> {
     pub fence: i64,
     pub node: &'a str,
     pub at: Timestamp,
+    /// The address of a question, where it is one.
+    pub asked: Option<&'a str>,
 }
 
 /// Marks attempts as sending; the ids of those that may. A step whose generation has a live
@@ -32,9 +37,9 @@ pub(super) struct Begin<'a> {
 pub(super) async fn begin(tx: &mut Tx, rows: &[Begin<'_>]) -> Result<Vec<Uuid>, StoreError> {
     let sql = format!(
         "INSERT INTO attempts (id, operation_id, position, generation, number, cause, requested_by, fence, \
-         node, started_at, outcome) VALUES {} \
+         node, started_at, asked, outcome) VALUES {} \
          ON CONFLICT (operation_id, position, generation) WHERE outcome = 'running' DO NOTHING RETURNING id",
-        placeholders(rows.len(), 11)
+        placeholders(rows.len(), 12)
     );
     Ok(on!(tx, c => {
         let mut query = sqlx::query_scalar(AssertSqlSafe(sql));
@@ -50,6 +55,7 @@ pub(super) async fn begin(tx: &mut Tx, rows: &[Begin<'_>]) -> Result<Vec<Uuid>, 
                 .bind(row.fence)
                 .bind(row.node)
                 .bind(row.at)
+                .bind(row.asked)
                 .bind(Outcome::Running);
         }
         query.fetch_all(c).await?
@@ -129,6 +135,7 @@ pub(super) struct Lease {
     pub fence: i64,
     pub since: Timestamp,
     pub until: Timestamp,
+    pub task: Task,
 }
 
 /// Hands rows of work to attempts.
@@ -137,10 +144,10 @@ pub(super) async fn lease(tx: &mut Tx, rows: &[Lease]) -> Result<(), StoreError>
         return Ok(());
     }
     let sql = format!(
-        "WITH v (operation, attempt, new_fence, begun, held) AS (VALUES {}) \
-         UPDATE work SET attempt_id = v.attempt, fence = v.new_fence, since = v.begun, leased_until = v.held \
-         FROM v WHERE operation_id = v.operation",
-        placeholders(rows.len(), 5)
+        "WITH v (operation, attempt, new_fence, begun, held, does) AS (VALUES {}) \
+         UPDATE work SET attempt_id = v.attempt, fence = v.new_fence, since = v.begun, leased_until = v.held, \
+         task = v.does FROM v WHERE operation_id = v.operation",
+        placeholders(rows.len(), 6)
     );
     on!(tx, c => {
         let mut query = sqlx::query(AssertSqlSafe(sql));
@@ -150,7 +157,8 @@ pub(super) async fn lease(tx: &mut Tx, rows: &[Lease]) -> Result<(), StoreError>
                 .bind(row.attempt_id)
                 .bind(row.fence)
                 .bind(row.since)
-                .bind(row.until);
+                .bind(row.until)
+                .bind(row.task);
         }
         query.execute(c).await?;
     });
@@ -213,7 +221,8 @@ pub(super) struct StepChange {
     pub position: i64,
     pub state: StepState,
     pub attempts: i64,
-    pub last_outcome: Outcome,
+    pub last_outcome: Option<Outcome>,
+    pub doubt_at: Option<Timestamp>,
     pub saved: Option<String>,
     pub reference: Option<String>,
     pub completed_at: Option<Timestamp>,
@@ -222,11 +231,11 @@ pub(super) struct StepChange {
 /// Writes what is known of steps.
 pub(super) async fn change_steps(tx: &mut Tx, rows: &[StepChange]) -> Result<(), StoreError> {
     let sql = format!(
-        "WITH v (operation, place, now_is, made, came_to, kept, known_as, at) AS (VALUES {}) \
-         UPDATE steps SET state = v.now_is, attempts = v.made, last_outcome = v.came_to, saved = v.kept, \
-         reference = v.known_as, completed_at = v.at FROM v \
+        "WITH v (operation, place, now_is, made, came_to, unsure, kept, known_as, at) AS (VALUES {}) \
+         UPDATE steps SET state = v.now_is, attempts = v.made, last_outcome = v.came_to, doubt_at = v.unsure, \
+         saved = v.kept, reference = v.known_as, completed_at = coalesce(steps.completed_at, v.at) FROM v \
          WHERE operation_id = v.operation AND position = v.place",
-        placeholders(rows.len(), 8)
+        placeholders(rows.len(), 9)
     );
     on!(tx, c => {
         let mut query = sqlx::query(AssertSqlSafe(sql));
@@ -237,6 +246,7 @@ pub(super) async fn change_steps(tx: &mut Tx, rows: &[StepChange]) -> Result<(),
                 .bind(row.state)
                 .bind(row.attempts)
                 .bind(row.last_outcome)
+                .bind(row.doubt_at)
                 .bind(&row.saved)
                 .bind(&row.reference)
                 .bind(row.completed_at);
@@ -278,6 +288,8 @@ pub(super) struct Reschedule {
     pub operation_id: Uuid,
     pub position: i64,
     pub destination: String,
+    pub lane: String,
+    pub task: Task,
     pub cause: Cause,
     pub requested_by: String,
     pub waived: String,
@@ -286,6 +298,7 @@ pub(super) struct Reschedule {
     pub tries: i64,
     pub doubts: i64,
     pub waits: i64,
+    pub asks: i64,
 }
 
 /// Puts rows of work back in the queue.
@@ -294,11 +307,13 @@ pub(super) async fn reschedule(tx: &mut Tx, rows: &[Reschedule]) -> Result<(), S
         return Ok(());
     }
     let sql = format!(
-        "WITH v (operation, place, goes_to, why, who, free_of, due, begun, made, unsure, put_off) AS (VALUES {}) \
+        "WITH v (operation, place, goes_to, why, who, free_of, due, begun, made, unsure, put_off, \
+         taken_by, does, asked) AS (VALUES {}) \
          UPDATE work SET position = v.place, destination = v.goes_to, cause = v.why, requested_by = v.who, \
          waived = v.free_of, due_at = v.due, since = v.begun, tries = v.made, doubts = v.unsure, waits = v.put_off, \
+         lane = v.taken_by, task = v.does, asks = v.asked, asked_by = NULL, resume_at = NULL, \
          leased_until = NULL, attempt_id = NULL FROM v WHERE operation_id = v.operation",
-        placeholders(rows.len(), 11)
+        placeholders(rows.len(), 14)
     );
     on!(tx, c => {
         let mut query = sqlx::query(AssertSqlSafe(sql));
@@ -314,7 +329,10 @@ pub(super) async fn reschedule(tx: &mut Tx, rows: &[Reschedule]) -> Result<(), S
                 .bind(row.since)
                 .bind(row.tries)
                 .bind(row.doubts)
-                .bind(row.waits);
+                .bind(row.waits)
+                .bind(&row.lane)
+                .bind(row.task)
+                .bind(row.asks);
         }
         query.execute(c).await?;
     });
@@ -348,4 +366,62 @@ pub(super) async fn next_generation(
         WHERE operation_id = $1 AND position = $2 AND state <> 'completed'";
     on!(tx, c => sqlx::query(SQL).bind(operation).bind(position).bind(key).execute(c).await?.rows_affected());
     Ok(())
+}
+
+/// Puts a row that was claimed and not held back to a later time.
+pub(super) async fn put_off(tx: &mut Tx, operation: Uuid, until: Timestamp) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE work SET due_at = $2 WHERE operation_id = $1 AND leased_until IS NULL";
+    on!(tx, c => sqlx::query(SQL).bind(operation).bind(until).execute(c).await?.rows_affected());
+    Ok(())
+}
+
+/// Has a destination asked about an operation before anything else is done with it: a send that is
+/// waiting goes on afterwards. False when there is no row of work, or somebody is at it.
+pub(super) async fn ask_first(
+    tx: &mut Tx,
+    operation: Uuid,
+    lane: &str,
+    by: &str,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    const SQL: &str = "UPDATE work SET resume_at = CASE WHEN task = 'send' THEN due_at ELSE resume_at END, \
+        task = CASE WHEN task = 'send' THEN 'ask' ELSE task END, lane = $2, asked_by = $3, due_at = $4 \
+        WHERE operation_id = $1 AND leased_until IS NULL";
+    let asked = on!(tx, c => sqlx::query(SQL)
+        .bind(operation)
+        .bind(lane)
+        .bind(by)
+        .bind(now)
+        .execute(c)
+        .await?
+        .rows_affected());
+    Ok(asked == 1)
+}
+
+/// What waited for a destination was not being tried meanwhile: its rounds grow no older by that.
+pub(super) async fn wait_over(tx: &mut Tx, destination: &str, waited: Duration) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE work SET since = since + $2 WHERE destination = $1 AND tries + waits > 0 \
+        AND leased_until IS NULL";
+    let micros = i64::try_from(waited.as_micros()).unwrap_or(i64::MAX);
+    on!(tx, c => sqlx::query(SQL).bind(destination).bind(micros).execute(c).await?.rows_affected());
+    Ok(())
+}
+
+/// Lets the holder of an attempt have it for longer; false when it does not hold it any more.
+pub(super) async fn extend(
+    tx: &mut Tx,
+    attempt: Uuid,
+    fence: i64,
+    until: Timestamp,
+) -> Result<bool, StoreError> {
+    const SQL: &str = "UPDATE work SET leased_until = $3 WHERE attempt_id = $1 AND fence = $2 \
+        AND leased_until IS NOT NULL";
+    let held = on!(tx, c => sqlx::query(SQL)
+        .bind(attempt)
+        .bind(fence)
+        .bind(until)
+        .execute(c)
+        .await?
+        .rows_affected());
+    Ok(held == 1)
 }

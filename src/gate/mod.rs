@@ -6,14 +6,22 @@
 //! while anything is sent.
 
 mod admit;
+mod budget;
 pub mod checks;
+mod consequences;
 pub mod examine;
+mod finding;
+mod health;
+mod lanes;
 mod ledger;
 mod park;
 mod permit;
+mod render;
 mod settle;
+mod steps;
 mod wording;
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -22,11 +30,15 @@ use uuid::Uuid;
 pub use admit::Admission;
 pub use permit::{Permit, Settlement};
 
-use crate::config::Config;
+use crate::config::{Config, Destination};
 use crate::domain::ambient::Ambient;
 use crate::domain::operation::IllegalMove;
 use crate::domain::time::Timestamp;
-use crate::store::{Db, MAX_ROWS, StoreError, work};
+use crate::store::{Db, MAX_ROWS, StoreError, Tx, work};
+use admit::Holder;
+use budget::Budgets;
+use health::Health;
+use lanes::{Lanes, Opening};
 
 /// Why a turn could not be made. Nothing of it stands.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +58,8 @@ pub struct Gate {
     config: Arc<Config>,
     ambient: Ambient,
     node: Arc<str>,
+    lanes: Arc<Lanes>,
+    budgets: Arc<Budgets>,
 }
 
 /// What a turn came to.
@@ -57,12 +71,15 @@ pub struct Turn {
     pub settled: usize,
     /// Rows of work that it looked at.
     pub claimed: usize,
+    /// There was more in some lane than it was given.
+    pub more: bool,
 }
 
 impl Gate {
     /// A gate over a database. `node` names the process in the ledger.
     pub fn new(db: Db, config: Arc<Config>, ambient: Ambient, node: &str) -> Self {
-        Self { db, config, ambient, node: node.into() }
+        let (lanes, budgets) = (Arc::default(), Arc::default());
+        Self { db, config, ambient, node: node.into(), lanes, budgets }
     }
 
     /// The database.
@@ -84,30 +101,90 @@ impl Gate {
     /// that commit stands; after an error it is as it was, to be settled later.
     pub async fn turn(&self, ended: &mut Vec<Settlement>, slots: usize) -> Result<Turn, GateError> {
         let began = Instant::now();
+        let now = self.ambient.now();
         let mut tx = self.db.begin().await?;
+        let mut health = Health::load(&mut tx, &self.config).await?;
         let mut settled = 0;
         for batch in ended.chunks(MAX_ROWS) {
-            settled += settle::settle(self, &mut tx, batch).await?;
+            let (count, noticed) = settle::settle(self, &mut tx, batch).await?;
+            settled += count;
+            health.note(self, &mut tx, &noticed).await?;
         }
-        let rows = match slots {
+        let rooms = match slots.min(MAX_ROWS) {
             0 => Vec::new(),
-            _ => work::due(&mut tx, self.ambient.now(), slots.min(MAX_ROWS)).await?,
+            slots => {
+                self.lock_limited(&mut tx, &mut health).await?;
+                lanes::rooms(&self.openings(&mut tx, &health, ended, slots, now).await?, now)
+            }
         };
+        let rows = if rooms.is_empty() { Vec::new() } else { work::due(&mut tx, now, &rooms).await? };
+        let more = lanes::more(&rooms, &rows);
+        let rows = lanes::pick(rows, slots.min(MAX_ROWS));
         let claimed = rows.len();
-        let admissions = admit::admit(self, &mut tx, rows, began).await?;
+        let holder = Holder { node: &self.node, lease: self.config.engine.lease, began };
+        let admissions = admit::admit(self, &mut tx, rows, holder).await?;
+        let permits: Vec<Permit> = admissions.into_iter().filter_map(Admission::into_permit).collect();
+        let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+        for permit in &permits {
+            *taken.entry(permit.destination().to_owned()).or_default() += 1;
+        }
+        health.taken(&self.config, &taken, now);
+        health.save(&mut tx).await?;
         tx.commit().await?;
         ended.clear();
-        let permits = admissions.into_iter().filter_map(Admission::into_permit).collect();
-        Ok(Turn { permits, settled, claimed })
+        Ok(Turn { permits, settled, claimed, more })
+    }
+
+    /// Keeps what is shared of limited destinations as it is until the transaction ends.
+    async fn lock_limited(&self, tx: &mut Tx, health: &mut Health) -> Result<(), GateError> {
+        let limited = |known: &&Destination| known.limit.per_second.or(known.limit.in_flight.map(|_| 1.0));
+        let names: Vec<&str> = self
+            .config
+            .destinations
+            .values()
+            .filter(|known| limited(known).is_some())
+            .map(|known| known.name.as_str())
+            .collect();
+        Ok(health.lock(tx, &names).await?)
+    }
+
+    async fn openings(
+        &self,
+        tx: &mut Tx,
+        health: &Health,
+        ended: &[Settlement],
+        free: usize,
+        now: Timestamp,
+    ) -> Result<Vec<Opening>, GateError> {
+        let limited: Vec<&str> = self
+            .config
+            .destinations
+            .values()
+            .filter(|known| known.limit.in_flight.is_some())
+            .map(|known| known.name.as_str())
+            .collect();
+        let everywhere = limited.iter().map(|name| ((*name).to_owned(), 0)).collect();
+        let everywhere = work::held(tx, &limited).await?.into_iter().fold(
+            everywhere,
+            |mut all: HashMap<String, usize>, (lane, count)| {
+                all.insert(lane, usize::try_from(count).unwrap_or_default());
+                all
+            },
+        );
+        let mut over: BTreeMap<&str, usize> = BTreeMap::new();
+        for settlement in ended {
+            *over.entry(settlement.held.work.lane.as_str()).or_default() += 1;
+        }
+        Ok(self.lanes.openings(&self.config, health, &everywhere, &over, free, now))
     }
 
     /// Asks for one operation's send: the same checks in a commit of their own. A worker that loses
     /// the race is told who won, and the skip is on record.
     pub async fn admit(&self, operation: Uuid) -> Result<Option<Admission>, GateError> {
-        let began = Instant::now();
+        let holder = Holder { node: &self.node, lease: self.config.engine.lease, began: Instant::now() };
         let mut tx = self.db.begin().await?;
         let Some(row) = work::one(&mut tx, operation).await? else { return Ok(None) };
-        let admissions = admit::admit(self, &mut tx, vec![row], began).await?;
+        let admissions = admit::admit(self, &mut tx, vec![row], holder).await?;
         tx.commit().await?;
         Ok(admissions.into_iter().next())
     }
@@ -115,6 +192,8 @@ impl Gate {
     /// Settles the attempts whose holders let their lease run out: they may have sent. How many.
     pub async fn sweep(&self) -> Result<usize, GateError> {
         let mut tx = self.db.begin().await?;
+        let waiting = work::lanes(&mut tx).await?;
+        self.lanes.set_orphans(lanes::orphans(&self.config, waiting));
         let rows = work::expired(&mut tx, self.ambient.now(), MAX_ROWS).await?;
         if rows.is_empty() {
             return Ok(0);
@@ -131,10 +210,21 @@ impl Gate {
         Ok(work::backlog(&mut tx).await?)
     }
 
-    /// When the next piece of work is due.
+    /// When the next piece of work can be taken up by this node, as far as is known: a lane without
+    /// room opens when one of its attempts ends, and a paused one when a person says so.
     pub async fn next_due(&self) -> Result<Option<Timestamp>, GateError> {
+        let now = self.ambient.now();
+        let free = self.config.engine.concurrency.saturating_sub(self.lanes.taken());
+        if free == 0 {
+            return Ok(None);
+        }
         let mut tx = self.db.read().await?;
-        Ok(work::next_due(&mut tx).await?)
+        let health = Health::load(&mut tx, &self.config).await?;
+        let openings = self.openings(&mut tx, &health, &[], free, now).await?;
+        let names: Vec<&str> = openings.iter().map(|opening| opening.lane.as_str()).collect();
+        let due = work::next_due(&mut tx, &names).await?;
+        let from = |lane: &str| openings.iter().find(|opening| opening.lane == lane).map(|known| known.from);
+        Ok(due.into_iter().map(|(lane, due)| from(&lane).map_or(due, |from| from.max(due))).min())
     }
 }
 

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
+use super::lanes::Slot;
+use super::render::Rendered;
 use crate::domain::attempt::StoredRequest;
 use crate::domain::classify::Event;
 use crate::domain::time::Timestamp;
@@ -77,10 +79,28 @@ pub(super) struct Held {
     pub(super) started_at: Timestamp,
     /// When this generation was first sent.
     pub(super) first_sent_at: Timestamp,
-    /// What is to be sent.
+    /// What is to be sent, or asked.
     pub(super) request: StoredRequest,
+    /// Of a question: where our data would stand in the answer, and what it would be.
+    pub(super) expected: Vec<(String, String)>,
     /// The last instant at which sending may begin, so that it ends before the lease does.
     pub(super) send_by: Instant,
+    /// The place it takes in its lane until it is settled.
+    pub(super) _slot: Slot,
+}
+
+impl Held {
+    /// Takes the request out of what was rendered for it.
+    pub(super) fn take(&mut self, rendered: &mut Rendered) {
+        match rendered {
+            Rendered::First(request) | Rendered::Again(request) => self.request = std::mem::take(request),
+            Rendered::Question(request, expected) => {
+                self.request = std::mem::take(request);
+                self.expected = std::mem::take(expected);
+            }
+            Rendered::Passed(_) | Rendered::Impossible(_) => {}
+        }
+    }
 }
 
 impl Permit {

@@ -6,6 +6,7 @@ use crate::domain::classify::{Event, text_of};
 pub(super) fn error_text(event: &Event) -> String {
     match event {
         Event::NoAnswer(_, text) => clean(text, 500),
+        Event::Reported(report) => clean(&report.error, 500),
         Event::Answered(answer) => {
             let told = answer.json().and_then(|body| {
                 [

@@ -48,6 +48,8 @@ pub struct AttemptRow {
     pub answer_body: Option<String>,
     /// There was more.
     pub answer_cut: bool,
+    /// The address of the question, where it was one and no send.
+    pub asked: Option<String>,
 }
 
 from_row!(AttemptRow {
@@ -70,12 +72,13 @@ from_row!(AttemptRow {
     answer_headers,
     answer_body,
     answer_cut,
+    asked,
 });
 
 /// An operation's attempts, oldest first.
 pub async fn of_operation(tx: &mut Tx, operation: Uuid) -> Result<Vec<AttemptRow>, StoreError> {
     const SQL: &str = "SELECT id, position, generation, number, cause, requested_by, node, started_at, \
         ended_at, outcome, symptom, status, error, next_at, retry_after, reference, answer_headers, \
-        answer_body, answer_cut FROM attempts WHERE operation_id = $1 ORDER BY started_at, id";
+        answer_body, answer_cut, asked FROM attempts WHERE operation_id = $1 ORDER BY started_at, id";
     Ok(on!(tx, c => sqlx::query_as(SQL).bind(operation).fetch_all(c).await)?)
 }

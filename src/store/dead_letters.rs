@@ -10,6 +10,7 @@ use crate::domain::classify::Symptom;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
 use crate::domain::decide::ParkReason;
 use crate::domain::filter::{DeadLetterFilter, Listed, Page};
+use crate::domain::lookup::Finding;
 use crate::domain::operation::Severity;
 use crate::domain::time::Timestamp;
 
@@ -169,6 +170,44 @@ pub async fn replayed(
     const SQL: &str = "UPDATE dead_letters SET status = 'replayed', certainty = 'completed_at_destination', \
         closed_at = $2, closed_by = $3, reference = $4 WHERE operation_id = $1 AND closed_at IS NULL";
     on!(tx, c => sqlx::query(SQL).bind(operation).bind(at).bind(by).bind(reference).execute(c).await?.rows_affected());
+    Ok(())
+}
+
+/// The destination was asked and has the effect: the live episode, if any, ends with that.
+pub async fn found(
+    tx: &mut Tx,
+    operation: Uuid,
+    by: &str,
+    why: &str,
+    reference: Option<&str>,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE dead_letters SET status = 'resolved', resolution = 'completed_at_destination', \
+        certainty = 'completed_at_destination', reason = $3, reference = $4, closed_by = $2, closed_at = $5 \
+        WHERE operation_id = $1 AND closed_at IS NULL";
+    on!(tx, c => sqlx::query(SQL)
+        .bind(operation)
+        .bind(by)
+        .bind(why)
+        .bind(reference)
+        .bind(at)
+        .execute(c)
+        .await?
+        .rows_affected());
+    Ok(())
+}
+
+/// The destination was asked: what a live episode says of its certainty and of what to do first may
+/// be out of date. What was known for certain stays.
+pub async fn learned(tx: &mut Tx, operation: Uuid, finding: Finding) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE dead_letters SET certainty = $2, next_action = $3 WHERE operation_id = $1 \
+        AND closed_at IS NULL AND certainty = 'may_have_completed'";
+    let (certainty, next) = match finding {
+        Finding::Absent => (Certainty::DefinitelyFailed, NextAction::Replay),
+        Finding::OtherPayload => (Certainty::MayHaveCompleted, NextAction::Decide),
+        Finding::Found | Finding::TooEarly | Finding::Failed => return Ok(()),
+    };
+    on!(tx, c => sqlx::query(SQL).bind(operation).bind(certainty).bind(next).execute(c).await?.rows_affected());
     Ok(())
 }
 

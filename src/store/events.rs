@@ -19,6 +19,16 @@ text_enum! {
         LateDone = "late_done",
         /// What was asked for could not be sent when its turn came.
         NotSent = "not_sent",
+        /// The destination was asked and has it.
+        Found = "found",
+        /// The destination was asked and has other data under our reference.
+        FoundOther = "found_other",
+        /// The destination was asked and does not have it.
+        FoundAbsent = "found_absent",
+        /// The destination was asked and could not say, or not yet.
+        FoundNothing = "found_nothing",
+        /// A step was passed over: its condition did not hold, or it is optional and came to nothing.
+        PassedOver = "passed_over",
     }
 }
 

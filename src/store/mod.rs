@@ -86,9 +86,11 @@ pub(crate) use on;
 
 pub mod accounts;
 pub mod actions;
+pub mod alerts;
 pub mod attempts;
 pub mod audit;
 pub mod dead_letters;
+pub mod destinations;
 pub mod events;
 mod filters;
 pub mod operations;
@@ -277,7 +279,10 @@ impl Tx {
 }
 
 fn migrator() -> Migrator {
-    let scripts = [(1, "spine", include_str!("../../migrations/0001_spine.sql"))];
+    let scripts = [
+        (1, "spine", include_str!("../../migrations/0001_spine.sql")),
+        (2, "engine", include_str!("../../migrations/0002_engine.sql")),
+    ];
     let migrations = scripts
         .into_iter()
         .map(|(version, name, sql)| {

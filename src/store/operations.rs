@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::filters::{self, bind_all};
 use super::{MAX_ROWS, StoreError, Tx, placeholders};
+use crate::domain::attempt::Outcome;
 use crate::domain::filter::{Listed, OperationFilter, Page};
 use crate::domain::key::{DestinationKey, PayloadDigest};
 use crate::domain::operation::{NewOperation, OperationState, Severity, StepState};
@@ -64,9 +65,14 @@ from_row!(OperationRow {
 });
 
 impl OperationRow {
-    /// What is known: running while a worker holds it.
+    /// What is known: running while a worker holds it. What is completed stays so while its
+    /// destination is asked about it.
     pub fn state(&self) -> OperationState {
-        if self.leased_until.is_some() { OperationState::Running } else { self.stored_state }
+        match self.stored_state {
+            OperationState::Completed => OperationState::Completed,
+            _ if self.leased_until.is_some() => OperationState::Running,
+            stored => stored,
+        }
     }
 }
 
@@ -89,6 +95,8 @@ pub struct StepRow {
     pub generation: i64,
     /// Made so far.
     pub attempts: i64,
+    /// What the last one came to.
+    pub last_outcome: Option<Outcome>,
     /// JSON object of what later steps use.
     pub saved: Option<String>,
     /// The id over there.
@@ -106,6 +114,7 @@ from_row!(StepRow {
     key,
     generation,
     attempts,
+    last_outcome,
     saved,
     reference,
     completed_at,
@@ -165,8 +174,8 @@ pub async fn insert(tx: &mut Tx, new: &[&NewOperation]) -> Result<Vec<Uuid>, Sto
     debug_assert!(new.len() <= MAX_ROWS, "a statement takes {MAX_ROWS} rows");
     let sql = format!(
         "INSERT INTO operations (id, key, kind, state, digest, correlation_id, source, severity, \
-         submitted_by, received_at) VALUES {} ON CONFLICT (key) DO NOTHING RETURNING id",
-        placeholders(new.len(), 10)
+         submitted_by, received_at, corrects) VALUES {} ON CONFLICT (key) DO NOTHING RETURNING id",
+        placeholders(new.len(), 11)
     );
     let inserted: Vec<Uuid> = on!(&mut *tx, c => {
         let mut query = sqlx::query_scalar(AssertSqlSafe(sql));
@@ -181,7 +190,8 @@ pub async fn insert(tx: &mut Tx, new: &[&NewOperation]) -> Result<Vec<Uuid>, Sto
                 .bind(&operation.source)
                 .bind(operation.severity)
                 .bind(&operation.submitted_by)
-                .bind(operation.received_at);
+                .bind(operation.received_at)
+                .bind(operation.corrects);
         }
         query.fetch_all(c).await?
     });
@@ -320,7 +330,7 @@ pub async fn list(
 /// The steps of operations, in order.
 pub async fn steps(tx: &mut Tx, operations: &[Uuid]) -> Result<Vec<StepRow>, StoreError> {
     const SQL: &str = "SELECT operation_id, position, name, destination, state, key, generation, attempts, \
-        saved, reference, completed_at FROM steps WHERE operation_id IN ";
+        last_outcome, saved, reference, completed_at FROM steps WHERE operation_id IN ";
     let mut found = Vec::with_capacity(operations.len());
     for ids in operations.chunks(MAX_ROWS) {
         let sql = format!("{SQL}{} ORDER BY operation_id, position", placeholders(1, ids.len()));

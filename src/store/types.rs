@@ -11,6 +11,7 @@ use crate::domain::classify::Symptom;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
 use crate::domain::decide::ParkReason;
 use crate::domain::key::{DestinationKey, PayloadDigest};
+use crate::domain::lookup::{Finding, Task};
 use crate::domain::operation::{OperationState, Severity, StepState};
 use crate::domain::time::Timestamp;
 
@@ -28,6 +29,8 @@ stored_as_text!(
     OperationState,
     Severity,
     StepState,
+    Finding,
+    Task,
 );
 
 /// Stores a newtype as what it wraps, on both databases.

@@ -1,12 +1,13 @@
 //! Rows of work: what is to be sent, for whom, when.
 
-use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgListener;
+use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use uuid::Uuid;
 
 use super::{Db, StoreError, Tx, placeholders};
 use crate::domain::attempt::{Cause, Outcome};
 use crate::domain::key::{DestinationKey, PayloadDigest};
+use crate::domain::lookup::Task;
 use crate::domain::operation::{NewOperation, OperationState, StepState};
 use crate::domain::time::Timestamp;
 
@@ -19,6 +20,10 @@ pub struct NewWork {
     pub position: i64,
     /// That step's destination.
     pub destination: String,
+    /// Who takes it.
+    pub lane: String,
+    /// A send, or a question.
+    pub task: Task,
     /// Why.
     pub cause: Cause,
     /// Who asked.
@@ -50,6 +55,16 @@ pub struct WorkRow {
     pub doubts: i64,
     /// Times in this round that it was put off without using up an attempt.
     pub waits: i64,
+    /// Who takes it.
+    pub lane: String,
+    /// A send, or a question.
+    pub task: Task,
+    /// Questions asked in this round.
+    pub asks: i64,
+    /// Who wants the next question asked; absent where the engine does.
+    pub asked_by: Option<String>,
+    /// When the send is due that a question came before.
+    pub resume_at: Option<Timestamp>,
     /// Counts the claims.
     pub fence: i64,
     /// The attempt that holds it.
@@ -68,6 +83,8 @@ pub struct WorkRow {
     pub correlation_id: Option<String>,
     /// Where it came from.
     pub source: Option<String>,
+    /// The operation that corrects it.
+    pub corrected_by: Option<Uuid>,
     /// When it was accepted.
     pub received_at: Timestamp,
     /// Its payload, unless erased.
@@ -88,6 +105,8 @@ pub struct WorkRow {
     pub attempts: i64,
     /// What the last one came to.
     pub last_outcome: Option<Outcome>,
+    /// When the last send began that may have happened.
+    pub doubt_at: Option<Timestamp>,
     /// The step's reference over there.
     pub reference: Option<String>,
     /// When this generation was first sent.
@@ -110,6 +129,12 @@ pub struct WorkRow {
     pub live_by: Option<String>,
     /// For a row that only stands for one: since when a real one waits its turn.
     pub queued_at: Option<Timestamp>,
+    /// Since when the destination is paused.
+    pub paused_at: Option<Timestamp>,
+    /// Who paused it.
+    pub paused_by: Option<String>,
+    /// Why.
+    pub pause_reason: Option<String>,
 }
 
 from_row!(WorkRow {
@@ -122,6 +147,11 @@ from_row!(WorkRow {
     tries,
     doubts,
     waits,
+    lane,
+    task,
+    asks,
+    asked_by,
+    resume_at,
     fence,
     attempt_id,
     leased_until,
@@ -131,6 +161,7 @@ from_row!(WorkRow {
     digest,
     correlation_id,
     source,
+    corrected_by,
     received_at,
     payload,
     steps,
@@ -141,6 +172,7 @@ from_row!(WorkRow {
     generation,
     attempts,
     last_outcome,
+    doubt_at,
     reference,
     first_sent_at,
     method,
@@ -152,6 +184,9 @@ from_row!(WorkRow {
     live_since,
     live_by,
     queued_at,
+    paused_at,
+    paused_by,
+    pause_reason,
 });
 
 impl WorkRow {
@@ -162,69 +197,106 @@ impl WorkRow {
 }
 
 /// What the gate reads. `w` is a row of work, or stands for one that a person asks for.
-const FACTS: &str = "o.key, o.kind, o.state, o.digest, o.correlation_id, o.source, o.received_at, \
+const FACTS: &str = "o.key, o.kind, o.state, o.digest, o.correlation_id, o.source, o.corrected_by, o.received_at, \
     p.body AS payload, (SELECT count(*) FROM steps n WHERE n.operation_id = o.id) AS steps, s.name AS step, \
     s.destination, s.state AS step_state, s.key AS step_key, s.generation, s.attempts, s.last_outcome, \
-    s.reference, r.first_sent_at, r.method, r.url, r.headers, r.body_is_payload, r.body, \
-    a.id AS live_attempt, a.started_at AS live_since, a.requested_by AS live_by";
+    s.doubt_at, s.reference, r.first_sent_at, r.method, r.url, r.headers, r.body_is_payload, r.body, \
+    a.id AS live_attempt, a.started_at AS live_since, a.requested_by AS live_by, \
+    d.paused_at, d.paused_by, d.pause_reason";
 
 const JOINS: &str = "LEFT JOIN payloads p ON p.operation_id = o.id \
     LEFT JOIN requests r ON r.operation_id = o.id AND r.position = s.position AND r.generation = s.generation \
     LEFT JOIN attempts a ON a.operation_id = o.id AND a.position = s.position \
-        AND a.generation = s.generation AND a.outcome = 'running'";
+        AND a.generation = s.generation AND a.outcome = 'running' \
+    LEFT JOIN destinations d ON d.name = s.destination";
 
 fn select_work(condition: &str) -> String {
     format!(
         "SELECT w.operation_id, w.position, w.cause, w.requested_by, w.waived, w.since, w.tries, w.doubts, w.waits, \
-         w.fence, w.attempt_id, w.leased_until, {FACTS}, CAST(NULL AS BIGINT) AS queued_at FROM work w \
+         w.lane, w.task, w.asks, w.asked_by, w.resume_at, w.fence, w.attempt_id, w.leased_until, {FACTS}, CAST(NULL AS BIGINT) AS queued_at FROM work w \
          JOIN operations o ON o.id = w.operation_id \
          JOIN steps s ON s.operation_id = w.operation_id AND s.position = w.position {JOINS} WHERE {condition}"
     )
 }
 
-/// Due work that nobody holds, oldest first.
-pub async fn due(tx: &mut Tx, now: Timestamp, limit: usize) -> Result<Vec<WorkRow>, StoreError> {
-    pick(tx, "leased_until IS NULL AND due_at <= $1", "due_at, operation_id", now, limit).await
+/// How many rows of work one lane may be given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// The lane.
+    pub lane: String,
+    /// At most so many; at least 1.
+    pub most: usize,
+}
+
+/// Due work that nobody holds, oldest first within each lane; no lane waits for another.
+pub async fn due(tx: &mut Tx, now: Timestamp, rooms: &[Room]) -> Result<Vec<WorkRow>, StoreError> {
+    match tx {
+        // SQLite knows no LATERAL: one part a lane.
+        Tx::Sqlite(inner) => {
+            let part = |index: usize| {
+                let (lane, most) = (2 * index + 2, 2 * index + 3);
+                format!(
+                    "SELECT operation_id FROM (SELECT operation_id FROM work WHERE leased_until IS NULL \
+                     AND lane = ${lane} AND due_at <= $1 ORDER BY due_at, operation_id LIMIT ${most})"
+                )
+            };
+            let parts: Vec<String> = (0..rooms.len()).map(part).collect();
+            let sql = select_work(&format!("w.operation_id IN ({})", parts.join(" UNION ALL ")));
+            let mut query = sqlx::query_as(AssertSqlSafe(sql)).bind(now);
+            for room in rooms {
+                query = query.bind(&room.lane).bind(count(room.most));
+            }
+            Ok(query.fetch_all(&mut **inner).await?)
+        }
+        Tx::Postgres(inner) => {
+            const SQL: &str = "SELECT w.operation_id FROM unnest($2::text[], $3::bigint[]) room (lane, most) \
+                CROSS JOIN LATERAL (SELECT operation_id FROM work WHERE leased_until IS NULL \
+                AND lane = room.lane AND due_at <= $1 ORDER BY due_at, operation_id LIMIT room.most \
+                FOR UPDATE SKIP LOCKED) w";
+            let lanes: Vec<&str> = rooms.iter().map(|room| room.lane.as_str()).collect();
+            let most: Vec<i64> = rooms.iter().map(|room| count(room.most)).collect();
+            let query = sqlx::query_scalar(SQL).bind(now).bind(lanes).bind(most);
+            let ids: Vec<Uuid> = query.fetch_all(&mut **inner).await?;
+            facts(inner, ids).await
+        }
+    }
 }
 
 /// Work whose holder let its lease run out.
 pub async fn expired(tx: &mut Tx, now: Timestamp, limit: usize) -> Result<Vec<WorkRow>, StoreError> {
-    pick(tx, "leased_until < $1", "leased_until, operation_id", now, limit).await
-}
-
-/// Locks rows and then reads the facts about them. On PostgreSQL rows that another node holds are
-/// passed over, and the facts take a statement of their own, which sees what stands once the locks
-/// are held: one statement for both would join a locked row to what the others were when it began.
-/// On SQLite the transaction is the only writer, so that one statement does.
-async fn pick(
-    tx: &mut Tx,
-    condition: &'static str,
-    order: &'static str,
-    now: Timestamp,
-    limit: usize,
-) -> Result<Vec<WorkRow>, StoreError> {
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let chosen = format!("SELECT operation_id FROM work WHERE {condition} ORDER BY {order} LIMIT $2");
+    const CHOSEN: &str =
+        "SELECT operation_id FROM work WHERE leased_until < $1 ORDER BY leased_until, operation_id LIMIT $2";
     match tx {
         Tx::Sqlite(inner) => {
-            let sql = select_work(&format!("w.operation_id IN ({chosen})"));
-            let query = sqlx::query_as(AssertSqlSafe(sql)).bind(now).bind(limit);
+            let sql = select_work(&format!("w.operation_id IN ({CHOSEN})"));
+            let query = sqlx::query_as(AssertSqlSafe(sql)).bind(now).bind(count(limit));
             Ok(query.fetch_all(&mut **inner).await?)
         }
         Tx::Postgres(inner) => {
-            let locked = format!("{chosen} FOR UPDATE SKIP LOCKED");
-            let ids: Vec<Uuid> = sqlx::query_scalar(AssertSqlSafe(locked))
-                .bind(now)
-                .bind(limit)
-                .fetch_all(&mut **inner)
-                .await?;
-            if ids.is_empty() {
-                return Ok(Vec::new());
-            }
-            let sql = select_work("w.operation_id = ANY($1)");
-            Ok(sqlx::query_as(AssertSqlSafe(sql)).bind(ids).fetch_all(&mut **inner).await?)
+            let locked = format!("{CHOSEN} FOR UPDATE SKIP LOCKED");
+            let query = sqlx::query_scalar(AssertSqlSafe(locked)).bind(now).bind(count(limit));
+            let ids: Vec<Uuid> = query.fetch_all(&mut **inner).await?;
+            facts(inner, ids).await
         }
     }
+}
+
+/// What is known of locked rows. On PostgreSQL that takes a statement of its own, which sees what
+/// stands once the locks are held: one statement for both would join a locked row to what the others
+/// were when it began. On SQLite the transaction is the only writer, so that one statement does.
+async fn facts(
+    inner: &mut Transaction<'static, Postgres>,
+    ids: Vec<Uuid>,
+) -> Result<Vec<WorkRow>, StoreError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = select_work("w.operation_id = ANY($1)");
+    Ok(sqlx::query_as(AssertSqlSafe(sql)).bind(ids).fetch_all(&mut **inner).await?)
+}
+
+fn count(rows: usize) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
 /// One operation's row of work, locked.
@@ -244,10 +316,11 @@ pub async fn lock_operation(tx: &mut Tx, operation: Uuid) -> Result<(), StoreErr
 pub async fn as_if(tx: &mut Tx, asked: &NewWork) -> Result<Option<WorkRow>, StoreError> {
     let sql = format!(
         "SELECT o.id AS operation_id, s.position, $2 AS cause, $3 AS requested_by, $4 AS waived, \
-         $5 AS since, $6 AS tries, $6 AS doubts, $6 AS waits, $6 AS fence, w.attempt_id, w.leased_until, {FACTS}, \
+         $5 AS since, $6 AS tries, $6 AS doubts, $6 AS waits, $7 AS lane, \
+         $8 AS task, $6 AS asks, w.asked_by, w.resume_at, $6 AS fence, w.attempt_id, w.leased_until, {FACTS}, \
          w.requested_at AS queued_at FROM operations o JOIN steps s ON s.operation_id = o.id LEFT JOIN work w ON w.operation_id = o.id \
-         {JOINS} WHERE o.id = $1 ORDER BY (s.state = 'completed'), \
-         CASE WHEN s.state = 'completed' THEN -s.position ELSE s.position END LIMIT 1"
+         {JOINS} WHERE o.id = $1 ORDER BY (s.state IN ('completed', 'skipped')), \
+         CASE WHEN s.state IN ('completed', 'skipped') THEN -s.position ELSE s.position END LIMIT 1"
     );
     Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql))
         .bind(asked.operation_id)
@@ -256,6 +329,8 @@ pub async fn as_if(tx: &mut Tx, asked: &NewWork) -> Result<Option<WorkRow>, Stor
         .bind(&asked.waived)
         .bind(asked.at)
         .bind(0_i64)
+        .bind(&asked.lane)
+        .bind(asked.task)
         .fetch_optional(c)
         .await)?)
 }
@@ -270,10 +345,61 @@ async fn lock(tx: &mut Tx, sql: &'static str, operation: Uuid) -> Result<(), Sto
     Ok(())
 }
 
-/// When the next piece of work that nobody holds is due.
-pub async fn next_due(tx: &mut Tx) -> Result<Option<Timestamp>, StoreError> {
-    const SQL: &str = "SELECT min(due_at) FROM work WHERE leased_until IS NULL";
-    Ok(on!(tx, c => sqlx::query_scalar(SQL).fetch_one(c).await)?)
+/// When the next row of work that nobody holds is due in each of these lanes, where there is one.
+pub async fn next_due(tx: &mut Tx, lanes: &[&str]) -> Result<Vec<(String, Timestamp)>, StoreError> {
+    if lanes.is_empty() {
+        return Ok(Vec::new());
+    }
+    // One index seek a lane; grouping would read every row that waits.
+    let part = |index: usize| {
+        format!(
+            "SELECT CAST(${} AS TEXT) AS lane, (SELECT min(due_at) FROM work \
+             WHERE leased_until IS NULL AND lane = ${}) AS due_at",
+            index + 1,
+            index + 1
+        )
+    };
+    let parts: Vec<String> = (0..lanes.len()).map(part).collect();
+    let sql = format!("SELECT lane, due_at FROM ({}) x WHERE due_at IS NOT NULL", parts.join(" UNION ALL "));
+    Ok(on!(tx, c => {
+        let mut query = sqlx::query_as(AssertSqlSafe(sql));
+        for lane in lanes {
+            query = query.bind(*lane);
+        }
+        query.fetch_all(c).await?
+    }))
+}
+
+/// Every lane that has work waiting, whether it is configured or not.
+pub async fn lanes(tx: &mut Tx) -> Result<Vec<String>, StoreError> {
+    const SQL: &str = "SELECT min(lane) FROM work WHERE leased_until IS NULL AND lane > $1";
+    let mut found: Vec<String> = Vec::new();
+    loop {
+        let after = found.last().cloned().unwrap_or_default();
+        let next: Option<String> = on!(&mut *tx, c => sqlx::query_scalar(SQL).bind(after).fetch_one(c).await)?;
+        match next {
+            Some(lane) => found.push(lane),
+            None => return Ok(found),
+        }
+    }
+}
+
+/// How many rows of each of these lanes are held, by any node.
+pub async fn held(tx: &mut Tx, lanes: &[&str]) -> Result<Vec<(String, i64)>, StoreError> {
+    if lanes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = format!(
+        "SELECT lane, count(*) FROM work WHERE leased_until IS NOT NULL AND lane IN {} GROUP BY lane",
+        placeholders(1, lanes.len())
+    );
+    Ok(on!(tx, c => {
+        let mut query = sqlx::query_as(AssertSqlSafe(sql));
+        for lane in lanes {
+            query = query.bind(*lane);
+        }
+        query.fetch_all(c).await?
+    }))
 }
 
 /// Rows of work, waiting and held.
@@ -290,6 +416,8 @@ pub(super) async fn insert_first(tx: &mut Tx, new: &[&NewOperation]) -> Result<(
             operation_id: operation.id,
             position: 0,
             destination: operation.steps[0].destination.clone(),
+            lane: operation.steps[0].lane.clone(),
+            task: Task::Send,
             cause: Cause::Automatic,
             requested_by: "engine".to_owned(),
             waived: String::new(),
@@ -308,8 +436,9 @@ pub async fn insert(tx: &mut Tx, new: &NewWork) -> Result<bool, StoreError> {
 async fn insert_rows(tx: &mut Tx, new: &[NewWork]) -> Result<u64, StoreError> {
     let sql = format!(
         "INSERT INTO work (operation_id, position, destination, cause, requested_by, requested_at, waived, \
-         due_at, since, tries, doubts, waits, fence) VALUES {} ON CONFLICT (operation_id) DO NOTHING",
-        placeholders(new.len(), 13)
+         due_at, since, tries, doubts, waits, fence, lane, task, asked_by) VALUES {} \
+         ON CONFLICT (operation_id) DO NOTHING",
+        placeholders(new.len(), 16)
     );
     Ok(on!(tx, c => {
         let mut query = sqlx::query(AssertSqlSafe(sql));
@@ -327,7 +456,10 @@ async fn insert_rows(tx: &mut Tx, new: &[NewWork]) -> Result<u64, StoreError> {
                 .bind(0_i64)
                 .bind(0_i64)
                 .bind(0_i64)
-                .bind(0_i64);
+                .bind(0_i64)
+                .bind(&row.lane)
+                .bind(row.task)
+                .bind((row.task == Task::Ask).then_some(&row.requested_by));
         }
         query.execute(c).await?.rows_affected()
     }))

@@ -5,6 +5,7 @@ use super::known::Known;
 use crate::domain::actor::{Right, Role};
 use crate::domain::attempt::{Cause, Outcome, Waiver};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
+use crate::domain::lookup::Finding;
 use crate::domain::operation::{OperationState, Severity, StepState};
 use crate::domain::verdict::{CheckName, VerdictKind};
 use crate::domain::words;
@@ -71,6 +72,15 @@ marks!(StepState in words::step_state => {
     Uncertain: "maybe", "maybe";
     Completed: "done", "good";
     Failed: "failed", "bad";
+    Skipped: "closed", "mute";
+});
+
+marks!(Finding in words::finding => {
+    Found: "done", "good";
+    OtherPayload: "maybe", "maybe";
+    Absent: "failed", "bad";
+    TooEarly: "maybe", "maybe";
+    Failed: "maybe", "maybe";
 });
 
 marks!(Outcome in words::outcome => {

@@ -2,6 +2,7 @@
 
 use super::view::{Long, Reference, When};
 use crate::domain::attempt::{Cause, Outcome};
+use crate::domain::lookup::Finding as Known;
 use crate::domain::operation::StepState;
 
 /// One thing that happened.
@@ -93,8 +94,8 @@ impl Attempt {
 /// One answer to our question what the destination knows.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Its word, as an outcome of the asking.
-    pub outcome: Outcome,
+    /// Its word; absent while it has not answered.
+    pub finding: Option<Known>,
     /// What it answered and what that settles, in a sentence.
     pub sentence: String,
     /// The id that was found.

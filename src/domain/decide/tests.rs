@@ -41,7 +41,7 @@ fn lost(symptom: Symptom) -> Classified {
 }
 
 fn first(doubts: u32) -> Round {
-    Round { since: start(), tries: 1, doubts, waits: 0 }
+    Round { since: start(), tries: 1, doubts, waits: 0, asks: 0 }
 }
 
 /// With the longest wait that may be drawn.
@@ -53,7 +53,7 @@ fn after(classified: &Classified, class: Class, doubt: bool, round: Round) -> Ne
 fn why(next: &Next) -> Option<ParkReason> {
     match next {
         Next::Park(parked) => Some(parked.why),
-        Next::Complete | Next::Retry { .. } => None,
+        _ => None,
     }
 }
 
@@ -65,7 +65,8 @@ fn an_uncertain_outcome_gets_what_the_class_allows() {
     assert_eq!(after(&timeout, Class::Keyed, true, first(3)), again);
     assert_eq!(why(&after(&timeout, Class::Keyed, true, first(4))), Some(ParkReason::StillUncertain));
     assert_eq!(after(&timeout, Class::Idempotent, true, first(4)), again);
-    assert_eq!(why(&after(&timeout, Class::LookupOnly, true, first(1))), Some(ParkReason::LookupNeeded));
+    let asked = Next::LookUp { at: start().plus(Duration::from_secs(10)), task: Task::FindOut };
+    assert_eq!(after(&timeout, Class::LookupOnly, true, first(1)), asked);
     assert_eq!(
         after(&timeout, Class::Neither, true, first(1)),
         Next::Park(Parked {
@@ -74,6 +75,59 @@ fn an_uncertain_outcome_gets_what_the_class_allows() {
             next_action: NextAction::CheckDestination,
         })
     );
+}
+
+#[test]
+fn a_keyed_destination_that_stays_uncertain_is_asked_where_it_can_be() {
+    let contract = Contract { lookup: Some(lookup()), ..contract(Class::Keyed) };
+    let policy = RetryPolicy::default();
+    let next = decide(&lost(Symptom::TimedOut), &contract, start(), true, first(4), &policy, start(), |m| m);
+    assert_eq!(next, Next::LookUp { at: start().plus(policy.first_delay), task: Task::FindOut });
+}
+
+#[test]
+fn a_lost_result_is_fetched_and_never_sent_for() {
+    let cut = Answer { status: 201, complete: false, ..Answer::default() };
+    let classified = classify(&Contract::default(), &Event::Answered(cut), start());
+    assert_eq!(after(&classified, Class::Keyed, false, first(0)), Next::Complete);
+    let fetched = Next::LookUp { at: start(), task: Task::FetchResult };
+    assert_eq!(after(&classified, Class::LookupOnly, false, first(0)), fetched);
+}
+
+#[test]
+fn what_follows_each_finding() {
+    use Finding as F;
+    let minutes = |count| start().plus(Duration::from_mins(count));
+    let after = |task, finding, resume_at, now: Timestamp, tries| {
+        let asked = Asked { task, finding, counts_from: minutes(3), resume_at };
+        let classified = Classified { outcome: Outcome::Uncertain, ..lost(Symptom::TimedOut) };
+        let round = Round { since: start(), tries, doubts: 1, waits: 0, asks: 1 };
+        after_lookup(asked, &classified, round, &RetryPolicy::default(), now, false, |most| most)
+    };
+    let ask = |at, task| Next::LookUp { at, task };
+    for (task, finding, now, wanted) in [
+        (Task::FindOut, F::Found, 1, Next::Complete),
+        (Task::FindOut, F::Absent, 4, Next::Retry { at: minutes(4) }),
+        // Not before an absence counts, and no later than that.
+        (Task::FindOut, F::TooEarly, 1, ask(minutes(1).plus(Duration::from_secs(10)), Task::FindOut)),
+        (Task::FindOut, F::Failed, 1, ask(minutes(1).plus(Duration::from_secs(10)), Task::FindOut)),
+        (Task::FetchResult, F::Found, 1, Next::Complete),
+        (Task::FetchResult, F::Absent, 1, ask(minutes(1).plus(Duration::from_secs(10)), Task::FetchResult)),
+        (Task::FetchResult, F::Failed, 40, Next::Complete),
+        (Task::Ask, F::Found, 1, Next::Complete),
+        (Task::Ask, F::Absent, 4, Next::Leave),
+        (Task::Ask, F::Failed, 1, Next::Leave),
+    ] {
+        assert_eq!(after(task, finding, None, minutes(now), 1), wanted, "{task} {finding}");
+    }
+    assert_eq!(why(&after(Task::FindOut, F::OtherPayload, None, minutes(1), 1)), Some(ParkReason::KeyConflict));
+    assert_eq!(why(&after(Task::FindOut, F::Absent, None, minutes(4), 5)), Some(ParkReason::AttemptsUsed));
+    assert_eq!(why(&after(Task::FindOut, F::Absent, None, minutes(31), 1)), Some(ParkReason::TooOld));
+    assert_eq!(why(&after(Task::FindOut, F::Failed, None, minutes(31), 1)), Some(ParkReason::LookupNeeded));
+    let due = Some(minutes(9));
+    assert_eq!(after(Task::Ask, F::Absent, due, minutes(4), 1), Next::Retry { at: minutes(9) });
+    let near = minutes(3).minus(Duration::from_secs(1));
+    assert_eq!(after(Task::FindOut, F::TooEarly, None, near, 1), ask(minutes(3), Task::FindOut));
 }
 
 #[test]
@@ -95,7 +149,7 @@ fn doubt_outlives_an_attempt_that_was_not_sent() {
 fn a_window_that_closes_before_the_next_try_is_a_dead_letter() {
     let policy = RetryPolicy { max_age: HOUR * 48, ..RetryPolicy::default() };
     let decide_at = |classified: &Classified, now, doubt| {
-        let round = Round { since: now, tries: 1, doubts: 1, waits: 0 };
+        let round = Round { since: now, tries: 1, doubts: 1, waits: 0, asks: 0 };
         why(&decide(classified, &contract(Class::Keyed), start(), doubt, round, &policy, now, |most| most))
     };
     let timeout = lost(Symptom::TimedOut);
@@ -150,7 +204,7 @@ fn refusals_wait_for_a_person_who_can_mend_them() {
 
 #[test]
 fn caps_end_a_round_and_a_throttle_uses_up_no_attempt() {
-    let used = Round { since: start(), tries: 5, doubts: 0, waits: 0 };
+    let used = Round { since: start(), tries: 5, doubts: 0, waits: 0, asks: 0 };
     let next = after(&lost(Symptom::Connect), Class::Neither, false, used);
     assert_eq!(why(&next), Some(ParkReason::AttemptsUsed));
     assert!(!counts(&status(429)));
@@ -246,7 +300,7 @@ proptest! {
         let now = start().plus(Duration::from_secs(age));
         let classified = classify(&contract, &event, now);
         let doubt = told_doubt || classified.outcome == Outcome::Uncertain;
-        let round = Round { since: now.minus(Duration::from_secs(round_age)), tries, doubts, waits: 0 };
+        let round = Round { since: now.minus(Duration::from_secs(round_age)), tries, doubts, waits: 0, asks: 0 };
         let next = decide(&classified, &contract, start(), told_doubt, round, &policy, now, |most| {
             most.mul_f64(drawn).min(most)
         });
@@ -264,6 +318,11 @@ proptest! {
                     prop_assert!(contract.resend_until(start()).is_some_and(|until| at < until));
                 }
             }
+            Next::LookUp { at, task } => {
+                prop_assert!(contract.lookup.is_some() && at >= now);
+                prop_assert_eq!(task == Task::FetchResult, classified.outcome == Outcome::Done);
+            }
+            Next::PassOver(_) | Next::Leave => prop_assert!(false, "neither follows a send"),
             Next::Park(parked) => {
                 prop_assert_ne!(classified.outcome, Outcome::Done);
                 let wanted = if doubt { Certainty::MayHaveCompleted } else { Certainty::DefinitelyFailed };

@@ -5,6 +5,7 @@ use crate::domain::attempt::{Cause, Outcome, Waiver};
 use crate::domain::contract::Class;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
 use crate::domain::decide::ParkReason;
+use crate::domain::lookup::Finding;
 use crate::domain::operation::{OperationState, Severity, StepState};
 use crate::domain::verdict::{CheckName, VerdictKind};
 
@@ -76,12 +77,24 @@ pub const fn operation_state(value: OperationState) -> &'static str {
 }
 
 /// Where a step stands.
+pub const fn finding(value: Finding) -> &'static str {
+    match value {
+        Finding::Found => "it is there",
+        Finding::OtherPayload => "something else is there",
+        Finding::Absent => "it is not there",
+        Finding::TooEarly => "not there yet",
+        Finding::Failed => "no answer to that",
+    }
+}
+
+/// A step's state.
 pub const fn step_state(value: StepState) -> &'static str {
     match value {
         StepState::Pending => "not done yet",
         StepState::Uncertain => "may have completed",
         StepState::Completed => "done",
         StepState::Failed => "failed",
+        StepState::Skipped => "passed over",
     }
 }
 
@@ -126,7 +139,7 @@ pub const fn park_reason(value: ParkReason) -> &'static str {
         ParkReason::NoWayToKnow => {
             "It may have happened, and the destination can neither recognise a repeat nor be asked."
         }
-        ParkReason::LookupNeeded => "It may have happened, and the destination must be asked first.",
+        ParkReason::LookupNeeded => "It may have happened, and asking the destination did not settle it.",
         ParkReason::WindowClosed => {
             "It may have happened, and the time in which the destination recognises a repeat is over."
         }

@@ -48,6 +48,11 @@ pub fn title(symptom: Symptom) -> &'static str {
         S::Throttled => "Too much at once",
         S::Unsupported => "The destination does not offer this",
         S::Gateway => "A relay on the way had no good answer",
+        S::Found => "The destination has it",
+        S::FoundOther => "The destination has something else under our reference",
+        S::Absent => "The destination does not have it",
+        S::TooEarly => "The destination does not show it yet",
+        S::LookupFailed => "The destination could not say",
     }
 }
 
@@ -114,6 +119,11 @@ pub(super) fn happened(symptom: Symptom, facts: &Facts<'_>) -> String {
         },
         S::Unsupported => format!("{d} does not offer what {step} needs"),
         S::Gateway => format!("a relay in front of {d} had no good answer to {step}"),
+        S::Found => format!("{d} was asked about {step} and has it"),
+        S::FoundOther => format!("{d} was asked about {step} and has other data under our reference"),
+        S::Absent => format!("{d} was asked about {step} and does not have it"),
+        S::TooEarly => format!("{d} was asked about {step} and does not show it yet"),
+        S::LookupFailed => format!("{d} was asked about {step} and could not say"),
     }
 }
 
@@ -135,7 +145,11 @@ pub(super) const fn leaves_doubt(symptom: Symptom) -> bool {
         | S::ServerError
         | S::InFlight
         | S::Conflict
-        | S::Gateway => true,
+        | S::Gateway
+        | S::Found
+        | S::FoundOther
+        | S::TooEarly
+        | S::LookupFailed => true,
         S::NotBuilt
         | S::AddressRefused
         | S::HeldBack
@@ -160,6 +174,7 @@ pub(super) const fn leaves_doubt(symptom: Symptom) -> bool {
         | S::NotProcessed
         | S::Locked
         | S::Throttled
-        | S::Unsupported => false,
+        | S::Unsupported
+        | S::Absent => false,
     }
 }

@@ -1,6 +1,7 @@
 //! The pages that tell what happened.
 
 use super::samples::{ID, Words, ago, ahead, answer, checks, knowledge, layout, request, steps};
+use crate::domain::lookup;
 use crate::domain::attempt::{Cause, Outcome};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, Resolution};
 use crate::domain::operation::{OperationState, Severity};
@@ -57,7 +58,7 @@ fn timeline(w: &Words) -> Vec<Entry> {
     fourth.headline = None;
     fourth.generation = w.some("second key of this step");
     let asked = Finding {
-        outcome: Outcome::Uncertain,
+        finding: Some(lookup::Finding::Failed),
         sentence: w.t("It could not say: the lookup itself timed out."),
         reference: None,
         by: w.t("anna.k"),

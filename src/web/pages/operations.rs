@@ -13,7 +13,7 @@ use super::dead_letters::words_of;
 use crate::config::Config;
 use crate::domain::actor::Right;
 use crate::domain::filter::{OperationFilter, Parameters};
-use crate::domain::operation::{OperationState, StepState};
+use crate::domain::operation::OperationState;
 use crate::domain::time::Timestamp;
 use crate::domain::words;
 use crate::store::operations::{self, SearchRow, StepRow};
@@ -80,7 +80,7 @@ fn present(
     mask: &Mask,
     now: Timestamp,
 ) -> OperationRow {
-    let done = steps.iter().filter(|step| step.state == StepState::Completed).count();
+    let done = steps.iter().filter(|step| step.state.is_over()).count();
     let noun = if steps.len() == 1 { "step" } else { "steps" };
     let reference = |step: &&StepRow| Some(Reference::new(mask.text(step.reference.as_deref()?), None));
     OperationRow {

@@ -25,13 +25,15 @@ pub fn sent(tale: &Tale<'_>, row: &AttemptRow) -> Option<Request> {
         return None;
     }
     let stored = tale.thread.request(row.position, row.generation)?;
+    let is_send = |other: &AttemptRow| {
+        other.asked.is_none() && !matches!(other.outcome, Outcome::NotSent | Outcome::Skipped)
+    };
     let shown_with = tale
         .thread
         .attempts
         .iter()
         .find(|other| {
-            (other.position, other.generation) == (row.position, row.generation)
-                && !matches!(other.outcome, Outcome::NotSent | Outcome::Skipped)
+            (other.position, other.generation) == (row.position, row.generation) && is_send(other)
         })
         .filter(|first| first.id != row.id);
     let mut request = request(tale, stored);
@@ -42,6 +44,12 @@ pub fn sent(tale: &Tale<'_>, row: &AttemptRow) -> Option<Request> {
         request.masked = None;
     }
     Some(request)
+}
+
+/// What was asked.
+pub fn question(tale: &Tale<'_>, row: &AttemptRow) -> Option<Request> {
+    let url = row.asked.clone().filter(|url| !url.is_empty())?;
+    Some(shown(tale, StoredRequest { method: "GET".to_owned(), url, ..StoredRequest::default() }, false))
 }
 
 /// A stored request.

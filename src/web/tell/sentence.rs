@@ -6,7 +6,7 @@ use super::Tale;
 use super::mask::Mask;
 use crate::config::Config;
 use crate::domain::attempt::Outcome;
-use crate::domain::operation::{OperationState, StepState};
+use crate::domain::operation::OperationState;
 use crate::domain::words::{self, Facts};
 use crate::store::attempts::AttemptRow;
 use crate::store::dead_letters::DeadLetterRow;
@@ -90,7 +90,7 @@ pub fn operation(tale: &Tale<'_>) -> String {
     let current = thread.current_step();
     let destination = current.map_or_else(String::new, |step| words::destination_name(&step.destination));
     let step = current.map_or_else(String::new, |step| words::quoted(&words::step_name(&step.name)));
-    let done = steps.iter().filter(|step| step.state == StepState::Completed).count();
+    let done = steps.iter().filter(|step| step.state.is_over()).count();
     let before = match done {
         0 => String::new(),
         1 => "One step is done. ".to_owned(),

@@ -2,14 +2,16 @@
 
 use super::mask::Mask;
 use super::{Tale, act, request, sentence};
-use crate::domain::operation::StepState;
+use crate::domain::attempt::Cause;
+use crate::domain::classify::Symptom;
+use crate::domain::lookup;
 use crate::domain::time::Timestamp;
 use crate::domain::words;
 use crate::engine::thread::Thread;
 use crate::store::attempts::AttemptRow;
 use crate::store::audit::AuditRow;
 use crate::store::events::{EventKind, EventRow};
-use crate::web::timeline::{Attempt, Entry, Step, What};
+use crate::web::timeline::{Attempt, Entry, Finding, Step, What};
 use crate::web::view::{Long, Reference, When, coarse, exact};
 
 /// Everything that happened.
@@ -44,6 +46,9 @@ fn received(tale: &Tale<'_>) -> What {
 }
 
 fn attempt(tale: &Tale<'_>, row: &AttemptRow) -> What {
+    if row.cause == Cause::Lookup {
+        return question(tale, row);
+    }
     let (sentence, wait) = sentence::attempt(tale, row);
     let step = tale.step(row.position);
     let headline = match row.status.and_then(|status| u16::try_from(status).ok()) {
@@ -66,6 +71,30 @@ fn attempt(tale: &Tale<'_>, row: &AttemptRow) -> What {
         came_back: request::came_back(tale, row),
         wait,
     }))
+}
+
+/// A question to the destination, and what it said.
+fn question(tale: &Tale<'_>, row: &AttemptRow) -> What {
+    let (sentence, wait) = sentence::attempt(tale, row);
+    What::Finding(Box::new(Finding {
+        finding: row.symptom.and_then(finding),
+        sentence: wait.map_or_else(|| sentence.clone(), |wait| format!("{sentence} {wait}")),
+        reference: row.reference.as_deref().map(|text| Reference::new(tale.mask.text(text), None)),
+        by: row.requested_by.clone(),
+        sent: request::question(tale, row),
+        came_back: request::came_back(tale, row),
+    }))
+}
+
+fn finding(symptom: Symptom) -> Option<lookup::Finding> {
+    match symptom {
+        Symptom::Found => Some(lookup::Finding::Found),
+        Symptom::FoundOther => Some(lookup::Finding::OtherPayload),
+        Symptom::Absent => Some(lookup::Finding::Absent),
+        Symptom::TooEarly => Some(lookup::Finding::TooEarly),
+        Symptom::LookupFailed => Some(lookup::Finding::Failed),
+        _ => None,
+    }
 }
 
 fn action(tale: &Tale<'_>, row: &AuditRow) -> What {
@@ -94,6 +123,11 @@ fn events(thread: &Thread, mask: &Mask) -> Vec<(Timestamp, What)> {
         }
         let mut text = match row.kind {
             EventKind::Duplicate => format!("{} It came from {}.", row.detail, row.actor),
+            // Told by the question that brought it.
+            EventKind::Found | EventKind::FoundOther | EventKind::FoundAbsent | EventKind::FoundNothing => {
+                continue;
+            }
+            EventKind::PassedOver => row.detail.clone(),
             EventKind::NotSent => format!("What was asked for was not sent: {}", row.detail),
             EventKind::LeaseLost | EventKind::LateAnswer | EventKind::LateDone if mask.is_blind() => {
                 "An answer came late. It is not shown, since the payload that tells what is private was erased."
@@ -148,7 +182,7 @@ pub fn steps(tale: &Tale<'_>, here: Option<i64>) -> Vec<Step> {
             state: step.state,
             reference: step.reference.as_deref().map(|text| Reference::new(tale.mask.text(text), None)),
             attempts: tries(step.attempts),
-            here: here == Some(step.position) && step.state != StepState::Completed,
+            here: here == Some(step.position) && !step.state.is_over(),
         })
         .collect()
 }

@@ -122,7 +122,7 @@ impl TestApp {
 
     /// Starts a destination without memory where the configuration says.
     pub(crate) async fn start_destination(&mut self) {
-        let url = &self.engine.config().destinations["keyed"].base_url;
+        let url = self.engine.config().destinations["keyed"].base_url.as_ref().unwrap();
         let address = (url.host_str().unwrap(), url.port().unwrap());
         let address = tokio::net::lookup_host(address).await.unwrap().next().unwrap();
         self.destination = UnreliableDestination::start(address, 1).await.unwrap();
