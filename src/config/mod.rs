@@ -25,8 +25,8 @@ use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 pub use body::BodyTemplate;
-pub use derive::{KeyFailure, MAX_SEARCH_VALUE};
 pub use condition::Condition;
+pub use derive::{KeyFailure, MAX_SEARCH_VALUE};
 pub use destination::{Breaker, Destination, Limit, Question};
 pub use guarantee::{ALWAYS, Guarantee, guarantees, promise};
 pub use init::{init_text, write_secret_key};

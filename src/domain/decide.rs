@@ -109,7 +109,8 @@ pub fn decide(
     now: Timestamp,
     draw: impl FnOnce(Duration) -> Duration,
 ) -> Next {
-    if classified.symptom == Symptom::ResultLost && contract.lookup.is_some() {
+    let done = classified.action == Action::Complete;
+    if done && classified.symptom == Symptom::ResultLost && contract.lookup.is_some() {
         return Next::LookUp { at: now, task: Task::FetchResult };
     }
     // Whoever forgets to say so must not cause a second effect.

@@ -79,10 +79,9 @@ pub fn read(lookup: &Lookup, expected: &[(String, String)], event: &Event, count
     };
     let absent = |detail: &str| match counts {
         true => Found::nothing(Finding::Absent, detail),
-        false => Found::nothing(
-            Finding::TooEarly,
-            format!("{detail}; it is too early for that to prove anything"),
-        ),
+        false => {
+            Found::nothing(Finding::TooEarly, format!("{detail}; it is too early for that to prove anything"))
+        }
     };
     // Only where the address names the thing itself does "not found" speak of the thing.
     if answer.status == 404 && lookup.found.is_empty() {
@@ -92,7 +91,10 @@ pub fn read(lookup: &Lookup, expected: &[(String, String)], event: &Event, count
         return Found::nothing(Finding::Failed, format!("it answered {}", answer.status));
     }
     let Some(body) = answer.json() else {
-        return Found::nothing(Finding::Failed, format!("it answered {} without readable JSON", answer.status));
+        return Found::nothing(
+            Finding::Failed,
+            format!("it answered {} without readable JSON", answer.status),
+        );
     };
     match place(&body, &lookup.found) {
         Place::Holds(object) => found(lookup, expected, answer, &body, object),
@@ -216,12 +218,8 @@ mod tests {
     #[test]
     fn an_absence_counts_after_lease_timeout_and_lag() {
         let contract = Contract { timeout: Duration::from_secs(10), ..Contract::default() };
-        let from = absence_counts_from(
-            &contract,
-            &lookup(""),
-            Timestamp::from_micros(0),
-            Duration::from_secs(60),
-        );
+        let from =
+            absence_counts_from(&contract, &lookup(""), Timestamp::from_micros(0), Duration::from_secs(60));
         assert_eq!(from, Timestamp::from_micros(190_000_000));
     }
 }

@@ -245,9 +245,11 @@ impl AttemptReport {
             reference: row.reference.clone(),
             key_generation: row.generation,
             request: match &row.asked {
-                Some(url) => {
-                    Some(StoredRequest { method: "GET".to_owned(), url: url.clone(), ..StoredRequest::default() })
-                }
+                Some(url) => Some(StoredRequest {
+                    method: "GET".to_owned(),
+                    url: url.clone(),
+                    ..StoredRequest::default()
+                }),
                 None => thread
                     .request(row.position, row.generation)
                     .map(|request| stored_request(request, thread.payload.as_deref())),

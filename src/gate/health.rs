@@ -134,11 +134,8 @@ impl Health {
         tx: &mut Tx,
         noticed: &[Noticed],
     ) -> Result<(), StoreError> {
-        let telling: BTreeSet<&str> = noticed
-            .iter()
-            .filter(|seen| self.matters(seen))
-            .map(|seen| seen.destination.as_str())
-            .collect();
+        let telling: BTreeSet<&str> =
+            noticed.iter().filter(|seen| self.matters(seen)).map(|seen| seen.destination.as_str()).collect();
         if telling.is_empty() {
             return Ok(());
         }

@@ -59,7 +59,10 @@ fn one(gate: &Gate, row: &WorkRow, saved: &BTreeMap<String, Value>) -> Result<Re
     let payload: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let context = context(row, kind, &payload, saved);
     if !step.applies(&context).map_err(|error| error.to_string())? {
-        return Ok(Rendered::Passed(format!("The condition of \u{201c}{}\u{201d} does not hold.", step.name)));
+        return Ok(Rendered::Passed(format!(
+            "The condition of \u{201c}{}\u{201d} does not hold.",
+            step.name
+        )));
     }
     step.request(destination, text, &context).map(Rendered::First).map_err(|error| error.to_string())
 }

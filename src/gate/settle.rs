@@ -256,7 +256,8 @@ fn finish(gate: &Gate, settled: &Settled<'_>) -> Finish {
             _ => None,
         },
         answer_headers: answer.map(|answer| pairs_text(&answer.headers)),
-        answer_cut: body.as_ref().is_some_and(|(_, cut)| *cut) || answer.is_some_and(|answer| !answer.complete),
+        answer_cut: body.as_ref().is_some_and(|(_, cut)| *cut)
+            || answer.is_some_and(|answer| !answer.complete),
         answer_body: body.map(|(text, _)| text),
     }
 }

@@ -376,7 +376,8 @@ pub async fn lanes(tx: &mut Tx) -> Result<Vec<String>, StoreError> {
     let mut found: Vec<String> = Vec::new();
     loop {
         let after = found.last().cloned().unwrap_or_default();
-        let next: Option<String> = on!(&mut *tx, c => sqlx::query_scalar(SQL).bind(after).fetch_one(c).await)?;
+        let next: Option<String> =
+            on!(&mut *tx, c => sqlx::query_scalar(SQL).bind(after).fetch_one(c).await)?;
         match next {
             Some(lane) => found.push(lane),
             None => return Ok(found),

@@ -13,7 +13,7 @@ const LOST: &str =
 fn each_class_has_its_own_promise() {
     let now = Timestamp::parse("2026-11-29T00:00:00Z").unwrap();
     let key = "key = { header = \"Idempotency-Key\", window = \"24h\" }";
-    let lookup = "lookup = { path = \"/a\", found = \"/0\", max_lag = \"2m\" }";
+    let lookup = "lookup = { path = \"/a?k={{ key }}\", found = \"/0\", max_lag = \"2m\" }";
     let within = format!(
         "{ONCE}, within the key's window of 24h (sent first now: repeated until 2026-11-29T23:59:20.000000Z); \
          outside it we stop and ask."

@@ -127,9 +127,8 @@ fn base_urls() {
         let text = format!("[destinations.crm]\nbase_url = \"{url}\"");
         says(&[(&text, &[&format!("dlo.toml:2: destinations.crm.base_url: {wanted}")])]);
     }
-    let what =
-        "is missing; write the address that every path is put behind, such as \"https://crm.example.com\"";
-    says(&[("[destinations.crm]", &[&format!("dlo.toml:1: destinations.crm.base_url: {what}")])]);
+    let asked = "[destinations.crm]\nlookup = { path = \"/{{ key }}\", found = \"\" }";
+    says(&[(asked, &["dlo.toml:2: destinations.crm.lookup: needs a base_url to ask at"])]);
     read("[server]\nallow_private_destinations = true\n[destinations.a]\nbase_url = \"http://127.0.0.1:9\"")
         .unwrap();
 }
@@ -167,11 +166,11 @@ fn destinations() {
         ("limit = { in_flight = -1 }", "limit.in_flight: must be a whole number of at least 1"),
         ("retry = { attempts = 1.5 }", "retry.attempts: must be a whole number of at least 1"),
         (
-            "lookup = { path = \"/a\" }",
+            "lookup = { path = \"/a/{{ key }}\" }",
             "lookup.found: is missing; write a JSON pointer to what was found, such as \"/tickets/0\"",
         ),
         (
-            "lookup = { path = \"/a\", found = \"a\" }",
+            "lookup = { path = \"/a?k={{ key }}\", found = \"a\" }",
             "lookup.found: must be a JSON pointer such as \"/order/id\"",
         ),
         (
@@ -180,7 +179,7 @@ fn destinations() {
         ),
         (
             "colour = 1",
-            "colour: unknown key; known here are base_url, connect_timeout, headers, key, limit, lookup, \
+            "colour: unknown key; known here are base_url, breaker, connect_timeout, headers, key, limit, lookup, \
           naturally_idempotent, preset, retry, rules, timeout",
         ),
     ]);

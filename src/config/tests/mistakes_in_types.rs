@@ -63,9 +63,10 @@ fn operations() {
 fn a_longer_age_is_allowed_where_a_repeat_does_no_harm_or_nothing_was_promised() {
     let long = BASE.replace("[operations.ticket]", "[operations.ticket]\nretry = { max_age = \"2d\" }");
     assert!(read(&long).is_err());
-    for refinement in
-        ["naturally_idempotent = true\nbase_url", "lookup = { path = \"/a\", found = \"/0\" }\nbase_url"]
-    {
+    for refinement in [
+        "naturally_idempotent = true\nbase_url",
+        "lookup = { path = \"/a?k={{ key }}\", found = \"/0\" }\nbase_url",
+    ] {
         read(&long.replacen("base_url", refinement, 1)).unwrap();
     }
     read(&long.replace("24h", "0s")).unwrap();

@@ -120,7 +120,10 @@ fn what_follows_each_finding() {
     ] {
         assert_eq!(after(task, finding, None, minutes(now), 1), wanted, "{task} {finding}");
     }
-    assert_eq!(why(&after(Task::FindOut, F::OtherPayload, None, minutes(1), 1)), Some(ParkReason::KeyConflict));
+    assert_eq!(
+        why(&after(Task::FindOut, F::OtherPayload, None, minutes(1), 1)),
+        Some(ParkReason::KeyConflict)
+    );
     assert_eq!(why(&after(Task::FindOut, F::Absent, None, minutes(4), 5)), Some(ParkReason::AttemptsUsed));
     assert_eq!(why(&after(Task::FindOut, F::Absent, None, minutes(31), 1)), Some(ParkReason::TooOld));
     assert_eq!(why(&after(Task::FindOut, F::Failed, None, minutes(31), 1)), Some(ParkReason::LookupNeeded));

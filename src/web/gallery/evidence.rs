@@ -1,9 +1,9 @@
 //! The pages that tell what happened.
 
 use super::samples::{ID, Words, ago, ahead, answer, checks, knowledge, layout, request, steps};
-use crate::domain::lookup;
 use crate::domain::attempt::{Cause, Outcome};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, Resolution};
+use crate::domain::lookup;
 use crate::domain::operation::{OperationState, Severity};
 use crate::domain::verdict::{CheckName, VerdictKind};
 use crate::web::known::Known;

@@ -32,9 +32,7 @@ pub fn sent(tale: &Tale<'_>, row: &AttemptRow) -> Option<Request> {
         .thread
         .attempts
         .iter()
-        .find(|other| {
-            (other.position, other.generation) == (row.position, row.generation) && is_send(other)
-        })
+        .find(|other| (other.position, other.generation) == (row.position, row.generation) && is_send(other))
         .filter(|first| first.id != row.id);
     let mut request = request(tale, stored);
     if let Some(first) = shown_with

@@ -58,6 +58,7 @@ async fn a_refusal_after_an_uncertain_send_does_not_end_the_doubt(db: TestDataba
         let letter = app.letter(id).await;
         assert_eq!((letter.certainty, letter.next_action), (Certainty::MayHaveCompleted, next), "{code}");
         assert_eq!(app.state(id).await, OperationState::Uncertain);
+        app.resume_all().await;
     }
 }
 

@@ -115,6 +115,8 @@ async fn no_credential_is_in_the_database(db: TestDatabase) {
         }
     }
     app.run_to_the_end().await;
+    assert_eq!(app.resume_all().await, KINDS.len());
+    app.run_to_the_end().await;
     let requests = app.destination.requests();
     assert!(requests.len() > 12);
     assert!(

@@ -47,6 +47,7 @@ impl Life {
             life.check().await;
         }
         life.app.clock.advance(Duration::from_mins(2));
+        life.app.resume_all().await;
         life.app.run_to_the_end().await;
         for settlement in std::mem::take(&mut life.held) {
             life.app.settle(settlement).await;
@@ -81,7 +82,7 @@ impl Life {
     }
 
     async fn turn(&mut self) {
-        let which = self.rng.random_range(0..12);
+        let which = self.rng.random_range(0..13);
         let Some((kind, id)) = self.pick().filter(|_| which > 2) else {
             let kind = KINDS[self.rng.random_range(0..KINDS.len())];
             let behaviours: Vec<Behaviour> =
@@ -127,6 +128,9 @@ impl Life {
                 }
             }
             10 => self.lose_a_worker(id).await,
+            11 => {
+                self.app.resume_all().await;
+            }
             _ => {
                 if let Some(settlement) = self.held.pop() {
                     self.app.settle(settlement).await;
@@ -163,10 +167,26 @@ impl Life {
         }
         assert!(effects.values().all(|count| *count == 1), "seed {seed}: {effects:?}");
         for (kind, id) in &self.operations {
-            if *kind != "keyed" {
-                self.no_resend_without_a_word(kind, *id).await;
+            match *kind {
+                "keyed" => {}
+                "lookup" => self.one_effect_a_word(*id).await,
+                _ => self.no_resend_without_a_word(kind, *id).await,
             }
         }
+    }
+
+    /// Where the destination can be asked, there is one effect, and one more for each override.
+    async fn one_effect_a_word(&self, id: Uuid) {
+        let key = self.app.thread(id).await.operation.key;
+        let order = format!("{key:?}");
+        let of_order = |body: &[u8]| String::from_utf8_lossy(body).contains(&order);
+        let effects = self.app.destination.effects();
+        let made = effects
+            .iter()
+            .filter(|effect| effect.path.starts_with("/lookup/") && of_order(&effect.body))
+            .count();
+        let words = self.overridden.get(&id).copied().unwrap_or_default();
+        assert!(made <= 1 + words, "seed {}: {id} had {made} effects for {words} words", self.seed);
     }
 
     /// After an uncertain attempt only an override sends again, and each override only once.

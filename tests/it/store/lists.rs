@@ -202,7 +202,7 @@ async fn filters_of_operations_restrict(db: TestDatabase) {
     app.run_to_the_end().await;
     app.destination.script("/lookup", [Behaviour::CloseAfterRead { effect: true }]);
     let doubtful = app.submit("lookup", "order-3").await;
-    app.run_to_the_end().await;
+    app.run_until_idle().await;
     app.clock.advance(Duration::from_secs(10));
     let waiting = app.submit("plain", "order-4").await;
     let running = app.submit("plain", "order-5").await;

@@ -108,19 +108,21 @@ const RULES: [(&str, &str); 9] = [
     (
         "a completed operation has no work and no live dead letter",
         "SELECT o.key AS id FROM operations o WHERE o.state = 'completed' \
-         AND (EXISTS (SELECT 1 FROM work w WHERE w.operation_id = o.id) \
+         AND (EXISTS (SELECT 1 FROM work w WHERE w.operation_id = o.id AND w.task <> 'ask') \
          OR EXISTS (SELECT 1 FROM dead_letters d WHERE d.operation_id = o.id AND d.closed_at IS NULL))",
     ),
     (
         "an operation is completed when all of its steps are",
         "SELECT o.key AS id FROM operations o WHERE (o.state = 'completed') \
-         = EXISTS (SELECT 1 FROM steps s WHERE s.operation_id = o.id AND s.state <> 'completed')",
+         = EXISTS (SELECT 1 FROM steps s WHERE s.operation_id = o.id AND s.state NOT IN ('completed', 'skipped')) \
+         AND NOT EXISTS (SELECT 1 FROM work w WHERE w.operation_id = o.id AND w.task = 'fetch_result')",
     ),
     (
         "a dead letter is being replayed exactly while there is work",
         "SELECT o.key AS id FROM dead_letters d JOIN operations o ON o.id = d.operation_id \
          WHERE d.closed_at IS NULL AND (d.status = 'replaying') \
-         <> EXISTS (SELECT 1 FROM work w WHERE w.operation_id = d.operation_id)",
+         <> EXISTS (SELECT 1 FROM work w WHERE w.operation_id = d.operation_id \
+         AND (w.task <> 'ask' OR w.resume_at IS NOT NULL))",
     ),
     (
         "a step has one live attempt at most",
@@ -135,20 +137,20 @@ const RULES: [(&str, &str); 9] = [
     (
         "an attempt's number is its own",
         "SELECT o.key AS id FROM attempts a JOIN operations o ON o.id = a.operation_id \
-         WHERE a.outcome <> 'skipped' GROUP BY o.key, a.position, a.number HAVING count(*) > 1",
+         WHERE a.outcome <> 'skipped' AND a.cause <> 'lookup' GROUP BY o.key, a.position, a.number HAVING count(*) > 1",
     ),
     (
         "a step counts its attempts",
         "SELECT o.key AS id FROM steps s JOIN operations o ON o.id = s.operation_id \
          WHERE s.attempts <> (SELECT count(*) FROM attempts a WHERE a.operation_id = s.operation_id \
-         AND a.position = s.position AND a.outcome NOT IN ('skipped', 'running'))",
+         AND a.position = s.position AND a.cause <> 'lookup' AND a.outcome NOT IN ('skipped', 'running'))",
     ),
     (
         "a dead letter counts its step's attempts",
         "SELECT o.key AS id FROM dead_letters d JOIN operations o ON o.id = d.operation_id \
          WHERE d.status = 'open' AND d.attempts <> (SELECT count(*) FROM attempts a \
          WHERE a.operation_id = d.operation_id AND a.position = d.position \
-         AND a.outcome NOT IN ('skipped', 'running'))",
+         AND a.cause <> 'lookup' AND a.outcome NOT IN ('skipped', 'running'))",
     ),
 ];
 

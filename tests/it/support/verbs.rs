@@ -88,6 +88,17 @@ impl TestApp {
         self.resolve_as(&person("olga", Role::Operator), letter, resolution, reference, action_id).await
     }
 
+    /// Resumes every destination that is paused; how many were.
+    pub(crate) async fn resume_all(&self) -> usize {
+        let mut resumed = 0;
+        for name in self.engine.config().destinations.keys() {
+            let mut tx = self.engine.db().begin().await.unwrap();
+            resumed += usize::from(self.engine.gate().resume(&mut tx, name).await.unwrap());
+            tx.commit().await.unwrap();
+        }
+        resumed
+    }
+
     /// Takes an operation's permit, as a worker would.
     pub(crate) async fn take(&self, operation: Uuid) -> Permit {
         let admission = self.engine.gate().admit(operation).await.unwrap().expect("work");
