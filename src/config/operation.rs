@@ -83,6 +83,11 @@ text_enum! {
 }
 
 impl StepType {
+    /// Whether a program of the user's own carries it out.
+    pub fn is_pulled(&self) -> bool {
+        self.runner == Runner::Worker
+    }
+
     /// Who takes the step's rows of work: the destination's name, or the type's for programs.
     pub fn lane(&self, kind: &str) -> String {
         match self.runner {

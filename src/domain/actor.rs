@@ -23,6 +23,8 @@ text_enum! {
         Read = "read",
         /// Read, replay, resolve and override.
         Operate = "operate",
+        /// Take steps that programs carry out, and say what became of them.
+        Work = "work",
     }
 }
 
@@ -41,6 +43,10 @@ text_enum! {
         Resolve = "resolve",
         /// Waive a named check.
         Override = "override",
+        /// Stop sending to a destination, and send to it again.
+        PauseDestination = "pause_destination",
+        /// Carry steps out that the file leaves to programs.
+        Work = "work",
         /// See who did what.
         Audit = "audit",
         /// Add people and change what they may do.
@@ -60,9 +66,9 @@ impl Role {
     pub fn least(right: Right) -> Self {
         match right {
             Right::View | Right::Audit => Self::Viewer,
-            Right::Replay | Right::Resolve | Right::ViewPayload => Self::Operator,
+            Right::Replay | Right::Resolve | Right::ViewPayload | Right::PauseDestination => Self::Operator,
             Right::Override => Self::Approver,
-            Right::Submit | Right::ManagePeople | Right::ManageTokens => Self::Admin,
+            Right::Submit | Right::Work | Right::ManagePeople | Right::ManageTokens => Self::Admin,
         }
     }
 }
@@ -72,8 +78,11 @@ impl Scope {
     pub fn may(self, right: Right) -> bool {
         match right {
             Right::Submit => self == Self::Submit,
-            Right::View | Right::ViewPayload | Right::Audit => self != Self::Submit,
-            Right::Replay | Right::Resolve | Right::Override => self == Self::Operate,
+            Right::Work => self == Self::Work,
+            Right::View | Right::ViewPayload | Right::Audit => matches!(self, Self::Read | Self::Operate),
+            Right::Replay | Right::Resolve | Right::Override | Right::PauseDestination => {
+                self == Self::Operate
+            }
             Right::ManagePeople | Right::ManageTokens => false,
         }
     }

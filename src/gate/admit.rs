@@ -67,6 +67,13 @@ pub(super) async fn admit(
             passed.push(row);
             continue;
         }
+        let lane = gate.lane(&row.kind, &row.step, &row.destination);
+        if lane != row.lane {
+            // The file names another runner now.
+            ledger::change_lane(tx, row.operation_id, &lane).await?;
+            answers.push(Admission::Refused(VerdictKind::InFlight, format!("It waits in {lane} now.")));
+            continue;
+        }
         let examination = judge(gate, &row, now);
         if examination.passed() {
             match within_budget(gate, &row, now) {

@@ -64,6 +64,7 @@ pub(super) fn think<'a>(gate: &Gate, settlement: &'a Settlement, contract: &Cont
         held,
         event,
         at: *at,
+        lease: gate.config.engine.lease,
         healthy: health.symptom.healthy(),
         pause: health.pause,
         classified,

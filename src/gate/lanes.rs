@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::health::Health;
-use crate::config::Config;
+use crate::config::{Config, StepType, worker_lane};
 use crate::domain::time::Timestamp;
 use crate::store::work::{Room, WorkRow};
 
@@ -149,8 +149,10 @@ pub(super) fn pick(rows: Vec<WorkRow>, free: usize) -> Vec<WorkRow> {
     picked
 }
 
-/// The lanes of a file that no destination in it has.
+/// Of lanes with work, those that nobody serves as the file stands now.
 pub(super) fn orphans(config: &Config, waiting: Vec<String>) -> Vec<String> {
-    let known: HashSet<&String> = config.destinations.keys().collect();
-    waiting.into_iter().filter(|lane| !known.contains(lane) && !lane.starts_with("worker:")).collect()
+    let pulled = config.operations.values().filter(|kind| kind.steps.iter().any(StepType::is_pulled));
+    let served: HashSet<String> =
+        config.destinations.keys().cloned().chain(pulled.map(|kind| worker_lane(&kind.name))).collect();
+    waiting.into_iter().filter(|lane| !served.contains(lane)).collect()
 }

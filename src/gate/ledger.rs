@@ -425,3 +425,10 @@ pub(super) async fn extend(
         .rows_affected());
     Ok(held == 1)
 }
+
+/// Hands a waiting row of work to another lane.
+pub(super) async fn change_lane(tx: &mut Tx, operation: Uuid, lane: &str) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE work SET lane = $2 WHERE operation_id = $1 AND leased_until IS NULL";
+    on!(tx, c => sqlx::query(SQL).bind(operation).bind(lane).execute(c).await?.rows_affected());
+    Ok(())
+}

@@ -16,6 +16,7 @@ mod lanes;
 mod ledger;
 mod park;
 mod permit;
+mod pulled;
 mod render;
 mod settle;
 mod steps;
@@ -29,6 +30,7 @@ use uuid::Uuid;
 
 pub use admit::Admission;
 pub use permit::{Permit, Settlement};
+pub use pulled::Heard;
 
 use crate::config::{Config, Destination};
 use crate::domain::ambient::Ambient;

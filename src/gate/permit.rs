@@ -90,6 +90,22 @@ pub(super) struct Held {
 }
 
 impl Held {
+    /// Of an attempt whose holder is not here: its worker was lost, or is a program of the user's.
+    pub(super) fn out_of_hand(work: WorkRow, now: Timestamp) -> Self {
+        Self {
+            attempt: work.attempt_id.unwrap_or_default(),
+            fence: work.fence,
+            since: work.since,
+            started_at: work.live_since.unwrap_or(now),
+            first_sent_at: work.first_sent_at.unwrap_or(now),
+            request: StoredRequest::default(),
+            expected: Vec::new(),
+            send_by: Instant::now(),
+            _slot: Slot::default(),
+            work,
+        }
+    }
+
     /// Takes the request out of what was rendered for it.
     pub(super) fn take(&mut self, rendered: &mut Rendered) {
         match rendered {
@@ -126,6 +142,21 @@ impl Permit {
     /// Its operation.
     pub fn operation(&self) -> Uuid {
         self.held.work.operation_id
+    }
+
+    /// Counts the claims of its work: whoever settles it must know this.
+    pub fn fence(&self) -> i64 {
+        self.held.fence
+    }
+
+    /// What is known of the step.
+    pub fn facts(&self) -> &WorkRow {
+        &self.held.work
+    }
+
+    /// When it began.
+    pub fn started_at(&self) -> Timestamp {
+        self.held.started_at
     }
 
     /// How long the sender may still wait before it begins; absent when it must not begin any more.

@@ -2,19 +2,18 @@
 //! or a dead letter.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::health::Noticed;
-use super::lanes::Slot;
 use super::ledger::{self, Finish, StepChange};
 use super::permit::{Held, Settlement};
 use super::wording::{clean, cleaned, error_text, pairs_text};
 use super::{Gate, GateError, consequences, finding};
 use crate::config::StepType;
-use crate::domain::attempt::{Outcome, StoredRequest};
+use crate::domain::attempt::Outcome;
 use crate::domain::classify::{Classified, Event, Symptom, classify, text_of};
 use crate::domain::contract::Contract;
 use crate::domain::decide::{self, Next, Round, decide};
@@ -31,6 +30,8 @@ pub(super) struct Settled<'a> {
     pub(super) held: &'a Held,
     pub(super) event: &'a Event,
     pub(super) at: Timestamp,
+    /// The engine's own.
+    pub(super) lease: Duration,
     /// What it shows of the destination.
     pub(super) healthy: Option<bool>,
     /// Nothing else should be sent there.
@@ -92,7 +93,6 @@ pub(super) async fn lost(gate: &Gate, tx: &mut Tx, rows: Vec<WorkRow>) -> Result
     let mut noted = Vec::with_capacity(rows.len());
     let mut ended = Vec::with_capacity(rows.len());
     for work in rows {
-        let Some(attempt) = work.attempt_id else { continue };
         noted.push(EventRow {
             id: gate.ambient.id(),
             operation_id: work.operation_id,
@@ -101,18 +101,7 @@ pub(super) async fn lost(gate: &Gate, tx: &mut Tx, rows: Vec<WorkRow>) -> Result
             actor: gate.node.to_string(),
             detail: "The worker that was sending it was not heard of again.".to_owned(),
         });
-        let held = Held {
-            attempt,
-            fence: work.fence,
-            since: work.since,
-            started_at: work.live_since.unwrap_or(now),
-            first_sent_at: work.first_sent_at.unwrap_or(now),
-            request: StoredRequest::default(),
-            expected: Vec::new(),
-            send_by: Instant::now(),
-            _slot: Slot::default(),
-            work,
-        };
+        let held = Held::out_of_hand(work, now);
         let text = "the worker that was sending it was lost".to_owned();
         let event = Event::NoAnswer(Symptom::LostAfterSending, text);
         ended.push(Settlement { held: Box::new(held), event, at: now });
@@ -172,6 +161,7 @@ fn think_send<'a>(gate: &Gate, settlement: &'a Settlement, contract: &Contract) 
         held,
         event,
         at: *at,
+        lease: gate.config.engine.lease,
         healthy: classified.symptom.healthy(),
         pause: classified.pause,
         classified,
@@ -285,7 +275,14 @@ fn step_change(settled: &Settled<'_>) -> StepChange {
             outcome => Some(outcome),
         },
         doubt_at: match settled.classified.outcome {
-            Outcome::Uncertain if !asks => Some(held.started_at),
+            Outcome::Uncertain if !asks => Some(match settled.event {
+                // It may have happened at any moment until now.
+                Event::Reported(_) => settled.at,
+                // A program may have had it for longer than one lease.
+                _ => work.leased_until.map_or(held.started_at, |until| {
+                    until.minus(settled.lease).max(held.started_at)
+                }),
+            }),
             _ => work.doubt_at,
         },
         saved: settled.saved.clone(),

@@ -1,5 +1,6 @@
 //! Attempts, for reading. They are written by the gate's ledger and nowhere else.
 
+use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use super::{StoreError, Tx};
@@ -12,6 +13,10 @@ use crate::domain::time::Timestamp;
 pub struct AttemptRow {
     /// UUIDv7.
     pub id: Uuid,
+    /// Its operation.
+    pub operation_id: Uuid,
+    /// Counts the claims of its operation's work.
+    pub fence: i64,
     /// The step's place.
     pub position: i64,
     /// Which deliberate effect it was for.
@@ -54,6 +59,8 @@ pub struct AttemptRow {
 
 from_row!(AttemptRow {
     id,
+    operation_id,
+    fence,
     position,
     generation,
     number,
@@ -75,10 +82,18 @@ from_row!(AttemptRow {
     asked,
 });
 
+const COLUMNS: &str = "SELECT id, operation_id, fence, position, generation, number, cause, requested_by, node, started_at, \
+        ended_at, outcome, symptom, status, error, next_at, retry_after, reference, answer_headers, \
+        answer_body, answer_cut, asked FROM attempts";
+
 /// An operation's attempts, oldest first.
 pub async fn of_operation(tx: &mut Tx, operation: Uuid) -> Result<Vec<AttemptRow>, StoreError> {
-    const SQL: &str = "SELECT id, position, generation, number, cause, requested_by, node, started_at, \
-        ended_at, outcome, symptom, status, error, next_at, retry_after, reference, answer_headers, \
-        answer_body, answer_cut, asked FROM attempts WHERE operation_id = $1 ORDER BY started_at, id";
-    Ok(on!(tx, c => sqlx::query_as(SQL).bind(operation).fetch_all(c).await)?)
+    let sql = format!("{COLUMNS} WHERE operation_id = $1 ORDER BY started_at, id");
+    Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(operation).fetch_all(c).await)?)
+}
+
+/// One by id.
+pub async fn by_id(tx: &mut Tx, id: Uuid) -> Result<Option<AttemptRow>, StoreError> {
+    let sql = format!("{COLUMNS} WHERE id = $1");
+    Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(id).fetch_optional(c).await)?)
 }

@@ -34,6 +34,23 @@ pub struct NewWork {
     pub at: Timestamp,
 }
 
+impl NewWork {
+    /// Stands for no row: what is known of an operation is wanted, and nothing is asked for.
+    pub fn evidence(operation: Uuid, at: Timestamp) -> Self {
+        Self {
+            operation_id: operation,
+            position: 0,
+            destination: String::new(),
+            lane: String::new(),
+            task: Task::Send,
+            cause: Cause::Automatic,
+            requested_by: String::new(),
+            waived: String::new(),
+            at,
+        }
+    }
+}
+
 /// Everything the gate needs to judge one row of work, read in one statement.
 #[derive(Clone, Debug)]
 pub struct WorkRow {

@@ -250,6 +250,7 @@ pub const fn scope(value: Scope) -> Label {
         Scope::Submit => label("Submit", "Hands in operations and reads their answers."),
         Scope::Read => label("Read", "Reads everything but people."),
         Scope::Operate => label("Operate", "Reads, replays, resolves and overrides."),
+        Scope::Work => label("Work", "Takes steps that are left to programs, and settles them."),
     }
 }
 
@@ -261,6 +262,8 @@ pub const fn right(value: Right) -> &'static str {
         Right::Submit => "hand in operations",
         Right::Replay => "replay and correct",
         Right::Resolve => "resolve",
+        Right::PauseDestination => "pause and resume destinations",
+        Right::Work => "carry out steps left to programs",
         Right::Override => "override a named check",
         Right::Audit => "see who did what",
         Right::ManagePeople => "manage people",
