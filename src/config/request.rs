@@ -10,9 +10,11 @@ use url::Url;
 use uuid::Uuid;
 
 use super::destination::Destination;
+use super::key;
 use super::operation::StepType;
 use super::template::NOTHING;
 use crate::domain::attempt::StoredRequest;
+use crate::domain::contract::KeyCarrier;
 use crate::domain::time::Timestamp;
 
 /// What a step's templates may name.
@@ -71,8 +73,9 @@ impl RenderContext<'_> {
 
 impl StepType {
     /// The request that every attempt at this step sends. `payload_text` is the payload to the
-    /// byte: it is the body when the file describes none. The destination's own headers are not
-    /// in it, since they carry credentials.
+    /// byte: it is the body when the file describes none, with the key put into it where the
+    /// destination takes the key in the body. The destination's own headers are not in it, since
+    /// they carry credentials.
     pub fn request(
         &self,
         destination: &Destination,
@@ -85,25 +88,36 @@ impl StepType {
             move |why| RenderError { part, why }
         };
         let path = self.path.render(&values).map_err(failed("path"))?;
-        let url = joined(&destination.base_url, &path).map_err(failed("path"))?;
+        let mut url = joined(&destination.base_url, &path).map_err(failed("path"))?;
         let mut headers = Vec::with_capacity(self.headers.len() + 2);
         for (name, template) in &self.headers {
             let value = template.render(&values).and_then(header_value).map_err(failed(name))?;
             headers.push((name.clone(), value));
         }
-        if let Some(key) = &destination.contract.key {
-            let value = header_value(context.key.clone()).map_err(failed(&key.header))?;
-            headers.push((key.header.clone(), value));
-        }
-        let body = match &self.body {
+        let mut body = match &self.body {
             Some(template) => Some(template.render(&values).map_err(failed("body"))?.to_string()),
             None if self.sends_payload() => Some(payload_text.to_owned()),
             None => None,
         };
+        let key = context.key.as_str();
+        match destination.contract.key.as_ref().map(|promise| &promise.carrier) {
+            Some(KeyCarrier::Header { name, quoted }) => {
+                let value = if *quoted { format!("\"{key}\"") } else { key.to_owned() };
+                headers.push((name.clone(), header_value(value).map_err(failed(name))?));
+            }
+            Some(KeyCarrier::Query { name }) => {
+                key::into_query(&mut url, name, key).map_err(failed("path"))?;
+            }
+            Some(KeyCarrier::Body { pointer }) => {
+                let with_key = |text: String| key::into_body(&text, pointer, key);
+                body = body.map(with_key).transpose().map_err(failed("body"))?;
+            }
+            None => {}
+        }
         if body.is_some() && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
-        Ok(StoredRequest { method: self.method.clone(), url, headers, body })
+        Ok(StoredRequest { method: self.method.clone(), url: url.into(), headers, body })
     }
 
     /// Whether the payload is the body when no other is described.
@@ -112,9 +126,9 @@ impl StepType {
     }
 }
 
-/// The base address and a path behind it, as text; the address of another host, or another path
+/// The base address and a path behind it; the address of another host, or another path
 /// than the one that was written, is refused.
-fn joined(base: &Url, path: &str) -> Result<String, String> {
+fn joined(base: &Url, path: &str) -> Result<Url, String> {
     let (before, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
     if before.split('/').any(|segment| !segment.is_empty() && segment.chars().all(|c| c == NOTHING)) {
         return Err("a value that makes up a whole part of it is empty".to_owned());
@@ -134,7 +148,7 @@ fn joined(base: &Url, path: &str) -> Result<String, String> {
         && url.fragment().is_none()
         && url.username().is_empty()
         && url.password().is_none();
-    if stays { Ok(url.into()) } else { Err("it leads away from the destination's base_url".to_owned()) }
+    if stays { Ok(url) } else { Err("it leads away from the destination's base_url".to_owned()) }
 }
 
 /// Whether an address's reader would take a segment for a step up or for none.
