@@ -81,7 +81,7 @@ pub(super) fn check(path: &Path) -> anyhow::Result<()> {
             writeln!(text, "\nDestination {}{preset}:", destination.name)?;
         }
         for remark in remarks {
-            text.push_str(&wrapped(&remark, "  "));
+            text.push_str(&wrapped(&format!("- {remark}"), "  "));
         }
     }
     writeln!(

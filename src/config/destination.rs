@@ -104,7 +104,7 @@ fn read(name: &str, table: &Table<'_>, around: Surroundings) -> Option<Destinati
     let key_table = table.table("key");
     let converges = table.flag("naturally_idempotent");
     if let Some(preset) = &mut preset
-        && (converges.is_some() || key_table.as_ref().is_some_and(|key| key.has("window")))
+        && (converges == Some(true) || key_table.as_ref().is_some_and(|key| key.has("window")))
     {
         preset.overruled();
     }

@@ -104,8 +104,9 @@ pub fn remarks(destination: &Destination) -> Vec<String> {
         remarks.extend(about(preset, destination));
     }
     if let Some(limit) = &destination.limit {
-        let rate = limit.per_second.map(|rate| format!("{rate} requests a second"));
-        let width = limit.in_flight.map(|most| format!("{most} requests at once"));
+        let requests = |count: String| format!("{count} request{}", if count == "1" { "" } else { "s" });
+        let rate = limit.per_second.map(|rate| format!("{} a second", requests(rate.to_string())));
+        let width = limit.in_flight.map(|most| format!("{} at a time", requests(most.to_string())));
         let most: Vec<String> = rate.into_iter().chain(width).collect();
         remarks.push(format!(
             "It is given at most {}. What is more waits its turn; that uses up its age and none of its attempts.",
@@ -119,7 +120,7 @@ fn about(preset: &Preset, destination: &Destination) -> Vec<String> {
     let contract = &destination.contract;
     let mut remarks = vec![
         format!("{}, as documented on {}: {}.", preset.title, preset.date, preset.source),
-        format!("It describes {}.", preset.endpoints),
+        format!("It is about {}.", preset.endpoints),
     ];
     if preset.is_overruled(contract) {
         remarks.push("What is promised about repeats is your file's own word, not the preset's.".to_owned());

@@ -64,8 +64,8 @@ fn what_a_preset_and_a_limit_mean_is_said() {
     };
     assert_eq!(of("limit = { per_second = 2.5 }"), [limited("2.5 requests a second")]);
     assert_eq!(
-        of("limit = { per_second = 20, in_flight = 8 }"),
-        [limited("20 requests a second and 8 requests at once")]
+        of("limit = { per_second = 1, in_flight = 8 }"),
+        [limited("1 request a second and 8 requests at a time")]
     );
 
     let said = |lines: &str, part: &str| of(lines).iter().any(|remark| remark.contains(part));

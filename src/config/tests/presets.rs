@@ -129,6 +129,8 @@ fn a_promise_is_for_the_requests_that_it_is_about() {
     let create =
         read(&text("hubspot", "", "method = \"POST\"\npath = \"/crm/v3/objects/contacts\"\n")).unwrap_err();
     assert!(create.to_string().contains("which naturally_idempotent the documentation states"), "{create}");
+    let no_more = text("resend", "naturally_idempotent = false\n", domains);
+    assert!(read(&no_more).is_err(), "to promise less than the preset widens nothing");
     for (preset, destination, step) in [
         ("resend", "", "method = \"GET\"\npath = \"/domains\"\n"),
         ("resend", "", "method = \"POST\"\npath = \"/emails/batch?a=1\"\n"),
