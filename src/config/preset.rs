@@ -1,7 +1,7 @@
 //! Built-in contracts: one data file each, in the language of `dlo.toml`.
 //!
 //! A window is built in only where the destination's public documentation states it; what nobody
-//! has verified counts as no window. QuickBooks Online is not among them, because nothing at all
+//! has verified counts as no window. `QuickBooks` Online is not among them, because nothing at all
 //! about its repeats was found.
 
 use std::path::Path;
