@@ -83,6 +83,11 @@ fn what_is_not_verified_promises_nothing() {
             _ => Class::Neither,
         };
         assert_eq!(class, wanted, "{name}");
+        if class == Class::Neither {
+            let lookup = "lookup = { path = \"/a\", found = \"\" }\n";
+            let asked = read(&text(name, lookup, step(name))).unwrap().destinations["there"].contract.clone();
+            assert_eq!(asked.class_at(None, now()), Class::LookupOnly, "{name}");
+        }
         let without = contract.key.as_ref().is_some_and(|key| key.window.is_zero());
         assert_eq!(preset.unverified.is_some(), without, "{name} says why it has no window, and only then");
     }
