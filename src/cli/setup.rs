@@ -73,6 +73,17 @@ pub(super) fn check(path: &Path) -> anyhow::Result<()> {
             text.push_str(&wrapped(promise, "  "));
         }
     }
+    for destination in config.destinations.values() {
+        let remarks = config::remarks(destination);
+        if !remarks.is_empty() {
+            let preset = destination.preset.as_ref();
+            let preset = preset.map_or_else(String::new, |preset| format!(", preset \"{}\"", preset.name));
+            writeln!(text, "\nDestination {}{preset}:", destination.name)?;
+        }
+        for remark in remarks {
+            text.push_str(&wrapped(&format!("- {remark}"), "  "));
+        }
+    }
     writeln!(
         text,
         "\n{}: no mistakes; {} and {}.",

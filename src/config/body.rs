@@ -1,5 +1,6 @@
 //! A JSON body made from the values of an operation.
 
+use jsonptr::Pointer;
 use serde_json::{Map, Number, Value};
 use toml::de::DeValue;
 
@@ -24,6 +25,25 @@ impl BodyTemplate {
     /// Reads it and notes what is wrong with it.
     pub(super) fn read(item: &Item<'_>, scope: &Scope<'_>) -> Option<Self> {
         read(item, scope).map(Self)
+    }
+
+    /// Whether it writes something else than the key at a pointer, or something in the way to it.
+    /// What values bring is not known yet.
+    pub(super) fn occupies(&self, pointer: &str) -> bool {
+        let Ok(pointer) = Pointer::parse(pointer) else { return false };
+        let mut node = &self.0;
+        for token in pointer.tokens() {
+            let name = token.decoded();
+            node = match node {
+                Node::Typed(_) => return false,
+                Node::Object(members) => match members.iter().find(|(known, _)| *known == name) {
+                    Some((_, inner)) => inner,
+                    None => return false,
+                },
+                Node::Constant(_) | Node::Text(_) | Node::Array(_) => return true,
+            };
+        }
+        !matches!(node, Node::Typed(expression) if expression.facts() == ["key"])
     }
 
     /// The JSON for these values, its members in the order of the file.

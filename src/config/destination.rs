@@ -6,6 +6,7 @@ use std::time::Duration;
 use reqwest::header::{HeaderName, HeaderValue};
 use url::Url;
 
+use super::key;
 use super::preset::Preset;
 use super::reader::{Item, Table};
 use super::rules::{pointer, read_rules};
@@ -13,7 +14,7 @@ use super::scope::Scope;
 use super::server::{RetryOverride, read_retry, web_address};
 use super::template::{Place, Template};
 use super::words::{NAME_RULE, duration_text, is_name};
-use crate::domain::contract::{Contract, KeyPromise, Lookup};
+use crate::domain::contract::{Contract, Lookup};
 
 /// A system that operations are carried out on.
 #[derive(Clone)]
@@ -24,7 +25,7 @@ pub struct Destination {
     /// where only programs of the user's own call it.
     pub base_url: Option<Url>,
     /// The built-in contract that this one refines.
-    pub preset: Option<String>,
+    pub preset: Option<Preset>,
     /// What it promises about repeated requests, and what its answers mean.
     pub contract: Contract,
     /// The longest a whole exchange may take; shorter than the lease.
@@ -93,7 +94,7 @@ impl std::fmt::Debug for Destination {
         f.debug_struct("Destination")
             .field("name", &self.name)
             .field("base_url", &self.base_url.as_ref().map(Url::as_str))
-            .field("preset", &self.preset)
+            .field("preset", &self.preset.as_ref().map(|preset| preset.name))
             .field("contract", &self.contract)
             .field("timeout", &self.timeout)
             .field("connect_timeout", &self.connect_timeout)
@@ -136,7 +137,7 @@ fn read(name: &str, table: &Table<'_>, around: Surroundings) -> Destination {
         }
         Some(url)
     });
-    let preset = table
+    let mut preset = table
         .text("preset")
         .and_then(|name| Preset::find(&name).map_err(|problem| table.mistake("preset", problem)).ok());
     let (timeout, connect_timeout) = read_timeouts(table, around.lease);
@@ -145,25 +146,41 @@ fn read(name: &str, table: &Table<'_>, around: Surroundings) -> Destination {
     if lookup.is_some() && !table.has("base_url") {
         table.mistake("lookup", "needs a base_url to ask at");
     }
+    let key_table = table.table("key");
+    let converges = table.flag("naturally_idempotent");
+    if let Some(preset) = &mut preset
+        && (converges == Some(true) || key_table.as_ref().is_some_and(|key| key.has("window")))
+    {
+        preset.overruled();
+    }
+    let built_in = preset.as_ref().and_then(|preset| preset.key.as_ref());
     let mut contract = Contract {
-        key: read_key(table, preset.as_ref()),
-        naturally_idempotent: table.flag("naturally_idempotent").unwrap_or(false),
+        key: match &key_table {
+            Some(key_table) => key::read(key_table, built_in),
+            None => built_in.cloned(),
+        },
+        naturally_idempotent: converges
+            .unwrap_or_else(|| preset.as_ref().is_some_and(|preset| preset.naturally_idempotent)),
         lookup: lookup.as_ref().map(|(lookup, _)| lookup.clone()),
         rules: read_rules(&table.tables("rules")),
         timeout,
     };
     if let Some(preset) = &preset {
-        contract.rules.extend(preset.rules());
+        contract.rules.extend(preset.rules.iter().cloned());
     }
     check_key(table, &contract, &headers);
     let limit = table.table("limit").map(|table| read_limit(&table)).unwrap_or_default();
     let breaker = table.table("breaker").map(|table| read_breaker(&table)).unwrap_or_default();
-    let retry = table.has("retry").then(|| read_retry(table.table("retry")));
+    let own_retry = table.has("retry").then(|| read_retry(table.table("retry")));
+    let retry = match (own_retry, preset.as_ref().and_then(|preset| preset.retry.clone())) {
+        (Some(own), Some(built_in)) => Some(own.or(&built_in)),
+        (own, built_in) => own.or(built_in),
+    };
     table.finish();
     Destination {
         name: name.to_owned(),
         base_url,
-        preset: preset.map(|preset| preset.name.to_owned()),
+        preset,
         contract,
         timeout,
         connect_timeout,
@@ -229,28 +246,12 @@ pub(super) fn header_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn read_key(table: &Table<'_>, preset: Option<&Preset>) -> Option<KeyPromise> {
-    let preset_header = preset.and_then(|preset| preset.header);
-    let Some(key) = table.table("key") else {
-        let header = preset_header?.to_owned();
-        return Some(KeyPromise { header, window: Duration::ZERO });
-    };
-    let header = match preset_header {
-        Some(header) if !key.has("header") => Some(header.to_owned()),
-        _ => key.required("header", "the name of the header that takes the key, such as \"Idempotency-Key\""),
-    };
-    if let Some(Err(problem)) = header.as_deref().map(header_name) {
-        key.mistake("header", problem);
-    }
-    let window = key.duration("window").unwrap_or(Duration::ZERO);
-    key.finish();
-    Some(KeyPromise { header: header?, window })
-}
-
 fn check_key(table: &Table<'_>, contract: &Contract, headers: &[(String, String)]) {
     let Some(key) = &contract.key else { return };
-    if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(&key.header)) {
-        table.mistake("headers", format!("{} takes the key of each step; remove it here", key.header));
+    if let Some(own) = key.carrier.header_name()
+        && headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(own))
+    {
+        table.mistake("headers", format!("{own} takes the key of each step; remove it here"));
     }
     if !key.window.is_zero() && key.window <= contract.margin() {
         table.notes.mistake(

@@ -7,6 +7,7 @@ mod derive;
 mod destination;
 mod guarantee;
 mod init;
+mod key;
 mod mistake;
 mod operation;
 mod preset;
@@ -28,10 +29,11 @@ pub use body::BodyTemplate;
 pub use condition::Condition;
 pub use derive::{KeyFailure, MAX_SEARCH_VALUE};
 pub use destination::{Breaker, Destination, Limit, Question};
-pub use guarantee::{ALWAYS, Guarantee, guarantees, promise};
+pub use guarantee::{ALWAYS, Guarantee, guarantees, promise, remarks};
 pub use init::{init_text, write_secret_key};
 pub use mistake::{ConfigError, Mistake};
 pub use operation::{OperationType, Runner, StepType, WORKER_METHOD, worker_lane};
+pub use preset::{Preset, preset_names};
 pub use request::{OperationFacts, RenderContext, RenderError};
 pub use secret::{MIN_SECRET_KEY, SecretKey};
 pub use server::{Engine, RetryOverride, Server};
@@ -80,6 +82,16 @@ impl Config {
 
     /// The same for a text that stands for the file at `path`.
     pub fn read(path: &Path, text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        Self::document(path, text, env, |notes, root| Self::of(notes, path, root))
+    }
+
+    /// Reads a TOML text with a reader that notes its mistakes.
+    fn document<T>(
+        path: &Path,
+        text: &str,
+        env: &dyn Fn(&str) -> Option<String>,
+        read: impl for<'a> FnOnce(&'a Notes<'a>, &Table<'a>) -> Option<T>,
+    ) -> Result<T, ConfigError> {
         let notes = Notes::new(path.display().to_string(), text, env);
         let (document, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() {
@@ -89,8 +101,8 @@ impl Config {
             }
             return notes.finish(None);
         }
-        let config = Self::of(&notes, path, &Table::new(&notes, String::new(), document.get_ref()));
-        notes.finish(config)
+        let value = read(&notes, &Table::new(&notes, String::new(), document.get_ref()));
+        notes.finish(value)
     }
 
     fn of<'a>(notes: &'a Notes<'a>, path: &Path, root: &Table<'a>) -> Option<Self> {

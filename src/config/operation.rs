@@ -9,6 +9,8 @@ use url::Url;
 use super::body::BodyTemplate;
 use super::condition::Condition;
 use super::destination::{Destination, check_path, header_name};
+use super::key;
+use super::preset;
 use super::reader::{Item, Table};
 use super::rules::{pointer, pointer_of, word};
 use super::scope::Scope;
@@ -312,6 +314,12 @@ fn read_call(table: &Table<'_>, common: &Common, scope: &Scope<'_>, known: &Know
     if common.body.is_some() && matches!(method.as_deref(), Some("GET" | "HEAD")) {
         table.mistake("body", "a GET or HEAD has no body; remove it");
     }
+    if let (Some(theirs), Some(method), Some(path)) = (theirs, &method, &path) {
+        if let Some(key) = &theirs.contract.key {
+            key::check_step(table, &key.carrier, method, path, common.body.as_ref());
+        }
+        preset::check_step(table, theirs, method, path);
+    }
     Some(Call { method: method?, path: path?, headers })
 }
 
@@ -329,7 +337,7 @@ fn read_headers(
         } else if ["authorization", "cookie", "proxy-authorization"].into_iter().any(is) {
             item.mistake("a step's headers are stored; write credentials under the destination's headers");
         } else if let Some(theirs) = destination {
-            if theirs.contract.key.as_ref().is_some_and(|key| is(&key.header)) {
+            if theirs.contract.key.as_ref().and_then(|key| key.carrier.header_name()).is_some_and(is) {
                 item.mistake("this header takes the step's key; remove it");
             } else if theirs.headers.iter().any(|(other, _)| is(other)) {
                 item.mistake(format!("the destination \"{}\" sets this header already", theirs.name));

@@ -10,9 +10,11 @@ use url::Url;
 use uuid::Uuid;
 
 use super::destination::Destination;
+use super::key;
 use super::operation::{Runner, StepType};
 use super::template::NOTHING;
 use crate::domain::attempt::StoredRequest;
+use crate::domain::contract::KeyCarrier;
 use crate::domain::time::Timestamp;
 
 /// What a step's templates may name.
@@ -71,8 +73,9 @@ impl RenderContext<'_> {
 
 impl StepType {
     /// The request that every attempt at this step sends. `payload_text` is the payload to the
-    /// byte: it is the body when the file describes none. The destination's own headers are not
-    /// in it, since they carry credentials.
+    /// byte: it is the body when the file describes none, with the key put into it where the
+    /// destination takes the key in the body. The destination's own headers are not in it, since
+    /// they carry credentials.
     pub fn request(
         &self,
         destination: &Destination,
@@ -84,8 +87,8 @@ impl StepType {
             let part = part.to_owned();
             move |why| RenderError { part, why }
         };
-        let url = match (self.runner, &destination.base_url) {
-            (Runner::Worker, _) => format!("worker:{}", destination.name),
+        let mut url = match (self.runner, &destination.base_url) {
+            (Runner::Worker, _) => return self.for_worker(destination, payload_text, &values),
             (Runner::Engine, Some(base)) => {
                 self.path.render(&values).and_then(|path| joined(base, &path)).map_err(failed("path"))?
             }
@@ -98,19 +101,49 @@ impl StepType {
             let value = template.render(&values).and_then(header_value).map_err(failed(name))?;
             headers.push((name.clone(), value));
         }
-        if let Some(key) = &destination.contract.key {
-            let value = header_value(context.key.clone()).map_err(failed(&key.header))?;
-            headers.push((key.header.clone(), value));
-        }
-        let body = match &self.body {
+        let mut body = match &self.body {
             Some(template) => Some(template.render(&values).map_err(failed("body"))?.to_string()),
             None if self.sends_payload() => Some(payload_text.to_owned()),
             None => None,
         };
+        let key = context.key.as_str();
+        match destination.contract.key.as_ref().map(|promise| &promise.carrier) {
+            Some(KeyCarrier::Header { name, quoted }) => {
+                let value = if *quoted { format!("\"{key}\"") } else { key.to_owned() };
+                headers.push((name.clone(), header_value(value).map_err(failed(name))?));
+            }
+            Some(KeyCarrier::Query { name }) => {
+                key::into_query(&mut url, name, key).map_err(failed("path"))?;
+            }
+            Some(KeyCarrier::Body { pointer }) => {
+                let with_key = |text: String| key::into_body(&text, pointer, key);
+                body = body.map(with_key).transpose().map_err(failed("body"))?;
+            }
+            None => {}
+        }
         if body.is_some() && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
-        Ok(StoredRequest { method: self.method.clone(), url, headers, body })
+        Ok(StoredRequest { method: self.method.clone(), url: url.into(), headers, body })
+    }
+
+    /// What a program that carries the step out is given: the body. It puts the key where the
+    /// destination wants it.
+    fn for_worker(
+        &self,
+        destination: &Destination,
+        payload_text: &str,
+        values: &minijinja::Value,
+    ) -> Result<StoredRequest, RenderError> {
+        let body = match &self.body {
+            Some(template) => template
+                .render(values)
+                .map(|body| body.to_string())
+                .map_err(|why| RenderError { part: "body".to_owned(), why })?,
+            None => payload_text.to_owned(),
+        };
+        let url = format!("worker:{}", destination.name);
+        Ok(StoredRequest { method: self.method.clone(), url, headers: Vec::new(), body: Some(body) })
     }
 
     /// Whether the step is to be carried out; why that cannot be told.
@@ -135,7 +168,7 @@ impl Destination {
         let (question, base) = (self.question.as_ref()?, self.base_url.as_ref()?);
         let values = context.values();
         let failed = |part: &'static str| move |why| RenderError { part: part.to_owned(), why };
-        let url = question.path.render(&values).and_then(|path| joined(base, &path));
+        let url = question.path.render(&values).and_then(|path| joined(base, &path)).map(String::from);
         let compare = question
             .compare
             .iter()
@@ -148,9 +181,9 @@ impl Destination {
     }
 }
 
-/// The base address and a path behind it, as text; the address of another host, or another path
+/// The base address and a path behind it; the address of another host, or another path
 /// than the one that was written, is refused.
-fn joined(base: &Url, path: &str) -> Result<String, String> {
+fn joined(base: &Url, path: &str) -> Result<Url, String> {
     let (before, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
     if before.split('/').any(|segment| !segment.is_empty() && segment.chars().all(|c| c == NOTHING)) {
         return Err("a value that makes up a whole part of it is empty".to_owned());
@@ -170,7 +203,7 @@ fn joined(base: &Url, path: &str) -> Result<String, String> {
         && url.fragment().is_none()
         && url.username().is_empty()
         && url.password().is_none();
-    if stays { Ok(url.into()) } else { Err("it leads away from the destination's base_url".to_owned()) }
+    if stays { Ok(url) } else { Err("it leads away from the destination's base_url".to_owned()) }
 }
 
 /// Whether an address's reader would take a segment for a step up or for none.

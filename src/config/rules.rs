@@ -20,6 +20,11 @@ fn read_rule(table: &Table<'_>) -> Option<Rule> {
     let wanted = format!("one of {}", words::<RuleOutcome>(RuleOutcome::ALL));
     let outcome = table.required("outcome", &wanted).and_then(|text| word(table, "outcome", &text));
     let reference = pointer(table, "reference");
+    let wait = table.duration("wait");
+    let ends = [RuleOutcome::Done, RuleOutcome::Accepted, RuleOutcome::Rejected, RuleOutcome::KeyConflict];
+    if wait.is_some() && outcome.is_some_and(|outcome| ends.contains(&outcome)) {
+        table.mistake("wait", "belongs to an outcome after which it is sent again; remove it");
+    }
     if !table.has("status") && !table.has("body") {
         table.mistake(
             "status",
@@ -27,7 +32,7 @@ fn read_rule(table: &Table<'_>) -> Option<Rule> {
         );
     }
     table.finish();
-    Some(Rule { status, body, outcome: outcome?, reference })
+    Some(Rule { status, body, outcome: outcome?, reference, wait })
 }
 
 fn read_status(item: &Item<'_>) -> Option<StatusMatch> {
@@ -55,15 +60,7 @@ fn read_body(table: &Table<'_>) -> Option<BodyMatch> {
         table.mistake("pointer", "is missing; write a JSON pointer such as \"/error/code\"");
     }
     let equals = table.get("equals").and_then(|item| constant(&item)).map(BodyTest::Equals);
-    let matches = table.text("matches").and_then(|pattern| match Regex::new(&pattern) {
-        Ok(pattern) => Some(BodyTest::Matches(pattern)),
-        Err(error) => {
-            let why = error.to_string();
-            let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            table.mistake("matches", format!("this is no regular expression: {why}"));
-            None
-        }
-    });
+    let matches = regular_expression(table, "matches").map(BodyTest::Matches);
     match (table.has("equals"), table.has("matches")) {
         (true, true) => table.mistake("matches", "stands beside equals; write one of the two"),
         (false, false) => table.mistake("equals", "is missing; write equals or matches"),
@@ -71,6 +68,17 @@ fn read_body(table: &Table<'_>) -> Option<BodyMatch> {
     }
     table.finish();
     Some(BodyMatch { pointer: pointer?, test: equals.or(matches)? })
+}
+
+/// A regular expression, when the key is there.
+pub(super) fn regular_expression(table: &Table<'_>, key: &'static str) -> Option<Regex> {
+    Regex::new(&table.text(key)?)
+        .map_err(|error| {
+            let why = error.to_string();
+            let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            table.mistake(key, format!("this is no regular expression: {why}"));
+        })
+        .ok()
 }
 
 /// A JSON pointer, when the key is there.

@@ -76,6 +76,17 @@ impl RetryOverride {
             max_delay: self.max_delay.unwrap_or(base.max_delay),
         }
     }
+
+    /// What is not stated here is taken from the other.
+    pub(super) fn or(&self, other: &Self) -> Self {
+        Self {
+            attempts: self.attempts.or(other.attempts),
+            max_age: self.max_age.or(other.max_age),
+            first_delay: self.first_delay.or(other.first_delay),
+            factor: self.factor.or(other.factor),
+            max_delay: self.max_delay.or(other.max_delay),
+        }
+    }
 }
 
 /// A retry table; nothing is stated when it is absent.

@@ -318,13 +318,29 @@ fn covers(rule: &Rule, status: u16) -> bool {
 }
 
 fn holds(condition: &BodyMatch, body: &Value) -> bool {
-    let Some(found) = body.pointer(&condition.pointer) else { return false };
-    match &condition.test {
+    values_at(body, &condition.pointer).into_iter().any(|found| match &condition.test {
         BodyTest::Equals(wanted) => found == wanted,
         BodyTest::Matches(pattern) => match found {
             Value::String(text) => pattern.is_match(text),
             other => pattern.is_match(&other.to_string()),
         },
+    })
+}
+
+/// What stands at a pointer in which `*` is every item of an array or member of an object.
+fn values_at<'v>(body: &'v Value, pointer: &str) -> Vec<&'v Value> {
+    let Some((before, after)) = pointer
+        .match_indices("/*")
+        .find(|(at, star)| matches!(pointer.as_bytes().get(at + star.len()), None | Some(b'/')))
+        .map(|(at, star)| (&pointer[..at], &pointer[at + star.len()..]))
+    else {
+        return body.pointer(pointer).into_iter().collect();
+    };
+    let each = |value: &'v Value| values_at(value, after);
+    match body.pointer(before) {
+        Some(Value::Array(items)) => items.iter().flat_map(each).collect(),
+        Some(Value::Object(members)) => members.values().flat_map(each).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -334,8 +350,9 @@ fn by_rule(rule: &Rule, answer: &Answer, body: Option<&Value>, now: Timestamp) -
         Outcome::Throttled => limit_told(answer, now),
         _ => wait_told(answer, now),
     };
-    let reference = rule.reference.as_ref().and_then(|pointer| body?.pointer(pointer)).and_then(text_of);
-    Classified { reference, ..meaning.after(wait) }
+    let named = |pointer: &String| values_at(body?, pointer).into_iter().find_map(text_of);
+    let reference = rule.reference.as_ref().and_then(named);
+    Classified { reference, ..meaning.after(wait.or(rule.wait)) }
 }
 
 /// What a word of a rule, or of a program that carries steps out, means.

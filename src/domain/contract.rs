@@ -1,5 +1,6 @@
 //! What a destination promises about repeated requests, and what that promise is worth now.
 
+use std::fmt;
 use std::time::Duration;
 
 use super::time::Timestamp;
@@ -61,10 +62,57 @@ pub struct Contract {
 /// Where the key goes and how long it is honoured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPromise {
-    /// The header's name.
-    pub header: String,
+    /// What carries it.
+    pub carrier: KeyCarrier,
     /// From the first send; zero when nothing was promised.
     pub window: Duration,
+}
+
+/// The part of a request that carries the key. Displays as a place: `the header Idempotency-Key`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyCarrier {
+    /// A header.
+    Header {
+        /// Its name.
+        name: String,
+        /// Written as a structured field's string, in double quotes.
+        quoted: bool,
+    },
+    /// A member of the JSON body.
+    Body {
+        /// RFC 6901; at least one part.
+        pointer: String,
+    },
+    /// A parameter of the address.
+    Query {
+        /// Its name.
+        name: String,
+    },
+}
+
+impl KeyCarrier {
+    /// A header that takes the key as it is.
+    pub fn header(name: impl Into<String>) -> Self {
+        Self::Header { name: name.into(), quoted: false }
+    }
+
+    /// The header's name, when it is one.
+    pub fn header_name(&self) -> Option<&str> {
+        match self {
+            Self::Header { name, .. } => Some(name),
+            Self::Body { .. } | Self::Query { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for KeyCarrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Header { name, .. } => write!(f, "the header {name}"),
+            Self::Body { pointer } => write!(f, "the body at {pointer}"),
+            Self::Query { name } => write!(f, "the address's parameter {name}"),
+        }
+    }
 }
 
 /// How to ask for a result by our reference.
@@ -89,8 +137,10 @@ pub struct Rule {
     pub body: Option<BodyMatch>,
     /// What it means.
     pub outcome: RuleOutcome,
-    /// For `Done`: pointer to the id in the body.
+    /// For `Done`: pointer to the id in the body, read as a condition's pointer is.
     pub reference: Option<String>,
+    /// How long to wait when the answer does not say.
+    pub wait: Option<Duration>,
 }
 
 /// A status or a class of them.
@@ -115,7 +165,7 @@ impl StatusMatch {
 /// A condition on a JSON body.
 #[derive(Clone, Debug)]
 pub struct BodyMatch {
-    /// RFC 6901.
+    /// RFC 6901, and `*` for every item of an array or member of an object: one that fits is enough.
     pub pointer: String,
     /// What stands there.
     pub test: BodyTest,
@@ -165,7 +215,7 @@ mod tests {
 
     fn keyed(window: Duration) -> Contract {
         Contract {
-            key: Some(KeyPromise { header: "Idempotency-Key".into(), window }),
+            key: Some(KeyPromise { carrier: KeyCarrier::header("Idempotency-Key"), window }),
             timeout: Duration::from_secs(10),
             ..Contract::default()
         }

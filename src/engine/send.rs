@@ -88,7 +88,8 @@ impl Line {
         }
         let secrets = destination.headers.iter().filter_map(|(name, value)| secret(name, value)).collect();
         let contract = &destination.contract;
-        let repeats_are_safe = contract.naturally_idempotent || contract.key.is_some();
+        let repeats_are_safe = contract.naturally_idempotent
+            || contract.key.as_ref().is_some_and(|key| key.window > contract.margin());
         let mut builder = Client::builder()
             // A followed redirect is a second request, and a retried one a second effect.
             .redirect(redirect::Policy::none())

@@ -136,7 +136,6 @@ fn base_urls() {
 #[test]
 fn destinations() {
     in_destination(&[
-        ("preset = \"stripe\"", "preset: unknown preset; this version has ietf"),
         (
             "timeout = \"60s\"",
             "timeout: 1m is not less than the lease of 1m; write less, or a longer lease under [engine]",
@@ -154,9 +153,28 @@ fn destinations() {
         ),
         (
             "key = { window = \"24h\" }",
-            "key.header: is missing; write the name of the header that takes the key, such as \"Idempotency-Key\"",
+            "key.header: is missing; write the name of the header that takes the key, such as \"Idempotency-Key\", \
+             or body or query instead",
         ),
         ("key = { header = \":\" }", "key.header: this is no header's name"),
+        (
+            "key = { header = \"K\", query = \"k\" }",
+            "key.query: stands beside header; one place takes the key: write one of the two",
+        ),
+        ("key = { body = \"key\" }", "key.body: must be a JSON pointer such as \"/order/id\""),
+        (
+            "key = { body = \"\" }",
+            "key.body: is the whole body; write where in it the key goes, such as \"/idempotency_key\"",
+        ),
+        (
+            "key = { query = \"a b\" }",
+            "key.query: must be the name of a parameter, of letters, digits, \"-\", \"_\", \".\" and \"~\"",
+        ),
+        ("key = { query = \"k\", quoted = true }", "key.quoted: is for a header only; remove it"),
+        (
+            "key = { header = \"K\", max_length = 35 }",
+            "key.max_length: a key has 36 characters and would be refused there; remove the whole key",
+        ),
         (
             "key = { header = \"K\", window = \"40s\" }",
             "key.window: 40s is not longer than the 40s that are kept back for one exchange and for clocks, so that \
@@ -208,6 +226,10 @@ fn rules() {
         (
             "rules = [{ status = 409, outcome = \"inflight\" }]",
             "rules[0].outcome: unknown word; did you mean \"in_flight\"?",
+        ),
+        (
+            "rules = [{ status = 409, outcome = \"done\", wait = \"1m\" }]",
+            "rules[0].wait: belongs to an outcome after which it is sent again; remove it",
         ),
         (
             "rules = [{ outcome = \"done\" }]",

@@ -1,8 +1,10 @@
 //! Whole files in, configurations or mistakes out.
 
+mod carriers;
 mod guarantees;
 mod mistakes;
 mod mistakes_in_types;
+mod presets;
 mod requests;
 mod values;
 

@@ -8,9 +8,9 @@ use crate::config::{Config, OperationFacts, RenderContext};
 use crate::domain::attempt::StoredRequest;
 use crate::domain::time::Timestamp;
 
-const PAYLOAD_TEXT: &str = "{\"b\": 1.0,  \"a\":2}";
+pub(super) const PAYLOAD_TEXT: &str = "{\"b\": 1.0,  \"a\":2}";
 
-fn request(config: &Config, payload: &Value) -> Result<StoredRequest, String> {
+pub(super) fn request(config: &Config, payload: &Value) -> Result<StoredRequest, String> {
     let step = config.operations["ticket"].steps.last().unwrap();
     let steps = BTreeMap::from([("before".to_owned(), json!({"id": 7}))]);
     let context = RenderContext {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{BASE, none, read};
 use crate::config::{Config, SecretKey, Template, init_text};
-use crate::domain::contract::{RuleOutcome, StatusMatch};
+use crate::domain::contract::{KeyCarrier, KeyPromise, RuleOutcome, StatusMatch};
 use crate::domain::operation::Severity;
 
 fn in_directory(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Config {
@@ -57,16 +57,44 @@ fn its_example_loads_too() {
 }
 
 #[test]
-fn a_preset_states_a_header_and_no_window() {
-    let of = |more: &str| {
-        let text = format!("[destinations.a]\nbase_url = \"https://a.example\"\npreset = \"ietf\"\n{more}");
-        read(&text).unwrap().destinations["a"].contract.clone()
+fn a_file_refines_a_preset() {
+    let of = |preset: &str, more: &str| {
+        let text =
+            format!("[destinations.a]\nbase_url = \"https://a.example\"\npreset = \"{preset}\"\n{more}");
+        read(&text).unwrap().destinations["a"].clone()
     };
-    let key = of("").key.unwrap();
-    assert_eq!((key.header.as_str(), key.window), ("Idempotency-Key", Duration::ZERO));
-    let key = of("key = { window = \"24h\" }").key.unwrap();
-    assert_eq!((key.header.as_str(), key.window), ("Idempotency-Key", Duration::from_hours(24)));
-    assert_eq!(of("key = { header = \"X-Key\" }").key.unwrap().header, "X-Key");
+    let key = |preset: &str, more: &str| of(preset, more).contract.key.unwrap();
+    let quoted = KeyCarrier::Header { name: "Idempotency-Key".to_owned(), quoted: true };
+    let bare = KeyCarrier::header("Idempotency-Key");
+    let promise = |carrier: &KeyCarrier, hours| KeyPromise {
+        carrier: carrier.clone(),
+        window: Duration::from_hours(hours),
+    };
+    assert_eq!(key("ietf", ""), promise(&quoted, 0));
+    assert_eq!(key("ietf", "key = { window = \"24h\" }"), promise(&quoted, 24));
+    assert_eq!(key("ietf", "key = { window = \"24h\", quoted = false }"), promise(&bare, 24));
+    assert_eq!(key("ietf", "key = { header = \"Idempotency-Key\", window = \"24h\" }"), promise(&bare, 24));
+    assert_eq!(key("stripe", "key = { window = \"12h\" }"), promise(&bare, 12));
+    assert_eq!(key("stripe", "key = { header = \"Idempotency-Key\" }"), promise(&bare, 24));
+    // What is known of one carrier says nothing of another.
+    assert_eq!(
+        key("stripe", "key = { query = \"id\" }"),
+        promise(&KeyCarrier::Query { name: "id".to_owned() }, 0)
+    );
+
+    let brevo = of("brevo", "retry = { attempts = 2 }").retry.unwrap();
+    assert_eq!((brevo.attempts, brevo.max_age), (Some(2), Some(Duration::from_mins(10))));
+    assert_eq!(
+        of("brevo", "retry = { max_age = \"1m\" }").retry.unwrap().max_age,
+        Some(Duration::from_mins(1))
+    );
+    assert!(of("salesforce", "").contract.naturally_idempotent);
+    assert!(!of("salesforce", "naturally_idempotent = false").contract.naturally_idempotent);
+    let rules = of("gocardless", "rules = [{ status = 409, outcome = \"uncertain\" }]").contract.rules;
+    assert_eq!(
+        rules.iter().map(|rule| rule.outcome).collect::<Vec<_>>(),
+        [RuleOutcome::Uncertain, RuleOutcome::Done]
+    );
 }
 
 #[test]

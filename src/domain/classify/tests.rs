@@ -143,7 +143,7 @@ fn saying(status: u16, body: &Value) -> Answer {
 }
 
 fn rule(status: u16, outcome: RuleOutcome) -> Rule {
-    Rule { status: Some(StatusMatch::Code(status)), body: None, outcome, reference: None }
+    Rule { status: Some(StatusMatch::Code(status)), body: None, outcome, reference: None, wait: None }
 }
 
 fn on_code(rule: Rule) -> Rule {
@@ -245,6 +245,39 @@ fn a_pattern_is_found_in_texts_and_in_other_values() {
     assert_eq!(outcome(json!({"code": 20429})), O::Uncertain);
     assert_eq!(outcome(json!({"code": 10})), O::Rejected);
     assert_eq!(outcome(json!({})), O::Rejected);
+}
+
+#[test]
+fn a_star_stands_for_every_item_or_member() {
+    let test = BodyTest::Equals(json!("x"));
+    let at = |pointer: &str, body: Value| {
+        let condition = BodyMatch { pointer: pointer.into(), test: test.clone() };
+        let id = Some("/errors/*/links/id".into());
+        let contract = ruled(vec![Rule { body: Some(condition), reference: id, ..rule(409, R::Done) }]);
+        let found = classify(&contract, &Event::Answered(saying(409, &body)), now());
+        (found.outcome == O::Done).then_some(found.reference)
+    };
+    let errors = json!({"errors": [{"code": "y"}, {"code": "x", "links": {"id": "PM1"}}]});
+    assert_eq!(at("/errors/*/code", errors.clone()), Some(Some("PM1".to_owned())));
+    assert_eq!(at("/*/*/code", errors.clone()), Some(Some("PM1".to_owned())));
+    assert_eq!(at("/errors/*", json!({"errors": {"a": "x"}})), Some(None));
+    for (pointer, body) in [
+        ("/errors/*/code", json!({"errors": []})),
+        ("/errors/*/code", json!({"errors": "x"})),
+        ("/errors/*", errors),
+        // Part of a longer name it is a letter like any other.
+        ("/*code", json!({"code": "x"})),
+    ] {
+        assert_eq!(at(pointer, body), None, "{pointer}");
+    }
+}
+
+#[test]
+fn a_rule_s_wait_counts_where_the_answer_says_none() {
+    let rule = Rule { wait: Some(Duration::from_mins(1)), ..rule(403, R::Throttled) };
+    let wait = |answer| classify(&ruled(vec![rule.clone()]), &Event::Answered(answer), now()).wait;
+    assert_eq!(wait(answer(403)), Some(Duration::from_mins(1)));
+    assert_eq!(wait(with(403, &[("retry-after", "5")])), Some(Duration::from_secs(5)));
 }
 
 #[test]

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::classify::{Answer, Event, classify};
-use crate::domain::contract::{KeyPromise, Lookup, Rule, RuleOutcome, StatusMatch};
+use crate::domain::contract::{KeyCarrier, KeyPromise, Lookup, Rule, RuleOutcome, StatusMatch};
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -14,7 +14,7 @@ fn start() -> Timestamp {
 fn contract(class: Class) -> Contract {
     let window = if class == Class::Keyed { HOUR } else { Duration::ZERO };
     Contract {
-        key: Some(KeyPromise { header: "Idempotency-Key".into(), window }),
+        key: Some(KeyPromise { carrier: KeyCarrier::header("Idempotency-Key"), window }),
         naturally_idempotent: class == Class::Idempotent,
         lookup: (class == Class::LookupOnly).then(lookup),
         rules: Vec::new(),
@@ -255,7 +255,7 @@ fn contracts() -> impl Strategy<Value = Contract> {
     )
         .prop_map(|(window, idempotent, asks, rule, timeout)| Contract {
             key: window.map(|seconds| KeyPromise {
-                header: "Idempotency-Key".into(),
+                carrier: KeyCarrier::header("Idempotency-Key"),
                 window: Duration::from_secs(seconds),
             }),
             naturally_idempotent: idempotent,
@@ -266,6 +266,7 @@ fn contracts() -> impl Strategy<Value = Contract> {
                     body: None,
                     outcome,
                     reference: None,
+                    wait: None,
                 })
                 .into_iter()
                 .collect(),

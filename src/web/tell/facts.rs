@@ -106,7 +106,7 @@ pub fn promise(tale: &Tale<'_>, step: Option<&StepRow>) -> Vec<Fact> {
             let full = format!("{},", when.full);
             facts.push(Fact { name: name.to_owned(), value: FactValue::TimeWith(when, full) });
         }
-        facts.push(Fact::text("It takes the key in", key.header.clone()));
+        facts.push(Fact::text("It takes the key in", key.carrier.to_string()));
     }
     facts.push(match &contract.lookup {
         Some(lookup) if lookup.max_lag.is_zero() => Fact::text("It can be asked", "yes, by our key"),

@@ -3,6 +3,7 @@
 mod accept;
 mod answers;
 mod caps;
+mod carriers;
 mod doubt;
 mod effects;
 mod hostile;

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use dead_letter_office::config::preset_names;
+
 use super::House;
 
 #[test]
@@ -68,6 +70,28 @@ fn check_names_every_mistake_with_its_line() {
     assert_eq!(answer.err.lines().count(), 3, "{}", answer.err);
     // The other commands say the same.
     assert_eq!(house.dlo(&["serve"]).err, answer.err);
+}
+
+#[test]
+fn check_says_what_is_known_of_a_preset() {
+    let house = House::empty();
+    let destinations: String = preset_names()
+        .map(|name| {
+            let limit = "limit = { per_second = 2, in_flight = 1 }";
+            format!(
+                "[destinations.{name}]\nbase_url = \"https://there.example\"\npreset = \"{name}\"\n{limit}\n"
+            )
+        })
+        .collect();
+    house.write("dlo.toml", &destinations);
+    let said = house.done(&["check"]);
+    for name in preset_names() {
+        assert!(said.contains(&format!("\nDestination {name}, preset \"{name}\":\n")), "{name}: {said}");
+    }
+    assert!(said.contains("as documented on 2026-11-29"), "{said}");
+    assert!(said.contains("window is not verified: it counts as 0."), "{said}");
+    assert!(said.contains("at most 2 requests a second and 1 request at a time"), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
 }
 
 #[test]
