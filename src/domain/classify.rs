@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::attempt::Outcome;
 use super::contract::{BodyMatch, BodyTest, Contract, Rule, RuleOutcome};
+use super::lookup::Finding;
 use super::retry::retry_after;
 use super::time::Timestamp;
 
@@ -215,6 +216,18 @@ impl Event {
 }
 
 impl Symptom {
+    /// What was found, where it speaks of an answered question.
+    pub fn finding(self) -> Option<Finding> {
+        match self {
+            Self::Found => Some(Finding::Found),
+            Self::FoundOther => Some(Finding::OtherPayload),
+            Self::Absent => Some(Finding::Absent),
+            Self::TooEarly => Some(Finding::TooEarly),
+            Self::LookupFailed => Some(Finding::Failed),
+            _ => None,
+        }
+    }
+
     /// Whether it speaks of the destination's health: false when it could not be reached or failed,
     /// true when it answered in order, absent when it says nothing of that.
     pub fn healthy(self) -> Option<bool> {

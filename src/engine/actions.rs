@@ -60,6 +60,9 @@ pub enum ActionError {
     /// The action id was used for something else.
     #[error("this action id was used for another action; send a new one")]
     IdReused,
+    /// It cannot be done at this moment.
+    #[error("{0}")]
+    Busy(String),
     /// It is closed, or being tried again.
     #[error("this dead letter is {0}, so it cannot be resolved now")]
     NotOpen(DeadLetterStatus),

@@ -420,6 +420,12 @@ pub async fn held(tx: &mut Tx, lanes: &[&str]) -> Result<Vec<(String, i64)>, Sto
     }))
 }
 
+/// Rows of work by destination, waiting and held.
+pub async fn by_destination(tx: &mut Tx) -> Result<Vec<(String, i64)>, StoreError> {
+    const SQL: &str = "SELECT destination, count(*) FROM work GROUP BY destination";
+    Ok(on!(tx, c => sqlx::query_as(SQL).fetch_all(c).await)?)
+}
+
 /// Rows of work, waiting and held.
 pub async fn backlog(tx: &mut Tx) -> Result<i64, StoreError> {
     const SQL: &str = "SELECT count(*) FROM work";

@@ -194,9 +194,10 @@ impl From<ActionError> for Failure {
         match error {
             ActionError::Forbidden(needs) => Self::Forbidden(format!("You need {needs}.")),
             ActionError::NotFound => Self::NotFound,
-            ActionError::Invalid(_) | ActionError::IdReused | ActionError::NotOpen(_) => {
-                Self::Conflict(sentence(&error.to_string()))
-            }
+            ActionError::Invalid(_)
+            | ActionError::Busy(_)
+            | ActionError::IdReused
+            | ActionError::NotOpen(_) => Self::Conflict(sentence(&error.to_string())),
             ActionError::Gate(_) | ActionError::Answer(_) => Self::Broken(chain(&error)),
         }
     }

@@ -1,5 +1,6 @@
 //! The HTTP API under `/api/v1`, and the endpoints for whoever watches the process.
 
+pub mod claims;
 pub mod dead_letters;
 pub mod health;
 pub mod operations;
@@ -27,6 +28,12 @@ pub fn routes() -> Router<Web> {
         .route("/api/v1/operations/{id}", get(operations::one))
         .route("/api/v1/operations/{id}/attempts", get(operations::attempts))
         .route("/api/v1/operations/{id}/events", get(operations::events))
+        .route("/api/v1/operations/{id}/lookup", post(operations::lookup))
+        .route("/api/v1/claims", post(claims::claim))
+        .route("/api/v1/claims/{id}/heartbeat", post(claims::heartbeat))
+        .route("/api/v1/claims/{id}/complete", post(claims::complete))
+        .route("/api/v1/claims/{id}/fail", post(claims::fail))
+        .route("/api/v1/claims/{id}/unknown", post(claims::unknown))
         .route("/api/v1/dead-letters", get(dead_letters::list))
         .route("/api/v1/dead-letters/{id}", get(dead_letters::one))
         .route("/api/v1/dead-letters/{id}/replay", post(dead_letters::replay))

@@ -12,10 +12,13 @@ use uuid::Uuid;
 
 use super::problem::Problem;
 use super::tokens::Caller;
+use super::dead_letters::action_id;
 use super::{MOST_BATCH, MOST_BODY};
 use crate::domain::actor::Right;
 use crate::domain::filter::Parameters;
 use crate::engine::accept::{Accepted, Submission};
+use crate::engine::actions::Request;
+use crate::engine::ask;
 use crate::engine::report::{AttemptReport, OperationReport};
 use crate::engine::thread::{Entry, Thread};
 use crate::store::operations;
@@ -218,6 +221,25 @@ pub async fn events(
     let thread = thread(&web, &id).await?;
     let items: Vec<Entry> = thread.entries();
     Ok(Json(Items { items, next: None }).into_response())
+}
+
+/// `POST /api/v1/operations/{id}/lookup`: answers with the finding once the destination has
+/// answered, or, when that takes too long, that it was asked.
+pub async fn lookup(
+    State(web): State<Web>,
+    caller: Caller,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    caller.require(Right::Replay)?;
+    let action_id = action_id(&web, &headers)?;
+    let request = Request { actor: &caller.actor, action_id: &action_id, reason: "", origin: &caller.origin };
+    let gate = web.engine.gate();
+    let question = ask::ask(gate, self::id(&id)?, &request).await?;
+    web.engine.wake();
+    let report = ask::answer_within(gate, &question, ask::patience(gate, &question)).await?;
+    let status = if report.finding.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok((status, Json(report)).into_response())
 }
 
 async fn thread(web: &Web, id: &str) -> Result<Thread, Problem> {

@@ -70,6 +70,16 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "forbidden", "Not permitted", detail)
     }
 
+    /// A type that there is not, or not for this.
+    pub fn unknown_type(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown-type", "Unknown operation type", detail)
+    }
+
+    /// A claim that is not held, or not any more.
+    pub fn claim_lost(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "claim-lost", "Claim lost", detail)
+    }
+
     /// The body is larger than is read.
     pub fn too_large(most: usize) -> Self {
         let detail = format!("The body has more than {most} bytes.");
@@ -130,9 +140,7 @@ impl From<SubmitError> for Problem {
     fn from(error: SubmitError) -> Self {
         let detail = sentence(&error.to_string());
         match error {
-            SubmitError::UnknownType { .. } => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown-type", "Unknown operation type", detail)
-            }
+            SubmitError::UnknownType { .. } => Self::unknown_type(detail),
             SubmitError::Malformed(_) => Self::malformed(detail),
             SubmitError::KeyMissing(_) => {
                 Self::new(StatusCode::BAD_REQUEST, "key-missing", "No operation key", detail)
@@ -159,6 +167,7 @@ impl From<ActionError> for Problem {
                 "Action id used before",
                 detail,
             ),
+            ActionError::Busy(_) => Self::new(StatusCode::CONFLICT, "busy", "Not at this moment", detail),
             ActionError::NotOpen(_) => Self::new(StatusCode::CONFLICT, "not-open", "Not open", detail),
             ActionError::Gate(_) | ActionError::Answer(_) => Self::unavailable(&error),
         }

@@ -4,7 +4,6 @@ use super::mask::Mask;
 use super::{Tale, act, request, sentence};
 use crate::domain::attempt::Cause;
 use crate::domain::classify::Symptom;
-use crate::domain::lookup;
 use crate::domain::time::Timestamp;
 use crate::domain::words;
 use crate::engine::thread::Thread;
@@ -77,24 +76,13 @@ fn attempt(tale: &Tale<'_>, row: &AttemptRow) -> What {
 fn question(tale: &Tale<'_>, row: &AttemptRow) -> What {
     let (sentence, wait) = sentence::attempt(tale, row);
     What::Finding(Box::new(Finding {
-        finding: row.symptom.and_then(finding),
+        finding: row.symptom.and_then(Symptom::finding),
         sentence: wait.map_or_else(|| sentence.clone(), |wait| format!("{sentence} {wait}")),
         reference: row.reference.as_deref().map(|text| Reference::new(tale.mask.text(text), None)),
         by: row.requested_by.clone(),
         sent: request::question(tale, row),
         came_back: request::came_back(tale, row),
     }))
-}
-
-fn finding(symptom: Symptom) -> Option<lookup::Finding> {
-    match symptom {
-        Symptom::Found => Some(lookup::Finding::Found),
-        Symptom::FoundOther => Some(lookup::Finding::OtherPayload),
-        Symptom::Absent => Some(lookup::Finding::Absent),
-        Symptom::TooEarly => Some(lookup::Finding::TooEarly),
-        Symptom::LookupFailed => Some(lookup::Finding::Failed),
-        _ => None,
-    }
 }
 
 fn action(tale: &Tale<'_>, row: &AuditRow) -> What {
