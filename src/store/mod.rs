@@ -91,6 +91,7 @@ pub mod audit;
 pub mod dead_letters;
 pub mod events;
 mod filters;
+pub mod hooks;
 pub mod operations;
 pub mod results;
 pub mod sessions;
@@ -277,7 +278,10 @@ impl Tx {
 }
 
 fn migrator() -> Migrator {
-    let scripts = [(1, "spine", include_str!("../../migrations/0001_spine.sql"))];
+    let scripts = [
+        (1, "spine", include_str!("../../migrations/0001_spine.sql")),
+        (3, "hooks", include_str!("../../migrations/0003_hooks.sql")),
+    ];
     let migrations = scripts
         .into_iter()
         .map(|(version, name, sql)| {

@@ -4,6 +4,7 @@ mod guarantees;
 mod mistakes;
 mod mistakes_in_types;
 mod requests;
+mod sources;
 mod values;
 
 use std::path::Path;
