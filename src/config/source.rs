@@ -88,7 +88,8 @@ fn read(name: &str, table: &Table<'_>, operations: &BTreeMap<String, OperationTy
     let scheme: Option<Scheme> =
         table.required("scheme", &format!("one of {schemes}")).and_then(|text| word(table, "scheme", &text));
     let format = table.text("format").map_or(Some(Format::Json), |text| word(table, "format", &text));
-    let unmatched = table.text("unmatched").map_or(Some(Unmatched::Ignore), |text| word(table, "unmatched", &text));
+    let unmatched =
+        table.text("unmatched").map_or(Some(Unmatched::Ignore), |text| word(table, "unmatched", &text));
     let secrets = read_secrets(table, scheme);
     let header = table.get("signature_header").and_then(|item| read_signature_header(&item, scheme));
     let tolerance = read_tolerance(table, scheme);
@@ -222,7 +223,7 @@ fn read_mapping(table: &Table<'_>, operations: &BTreeMap<String, OperationType>)
 fn read_condition(table: &Table<'_>) -> Option<Condition> {
     let pointer = pointer(table, "pointer");
     let header = table.text("header").and_then(|name| match header_name(&name) {
-        Ok(_) => Some(name.to_ascii_lowercase()),
+        Ok(()) => Some(name.to_ascii_lowercase()),
         Err(problem) => {
             table.mistake("header", problem);
             None
@@ -230,7 +231,9 @@ fn read_condition(table: &Table<'_>) -> Option<Condition> {
     });
     match (table.has("pointer"), table.has("header")) {
         (true, true) => table.mistake("header", "stands beside pointer; write one of the two"),
-        (false, false) => table.mistake("pointer", "is missing; write a JSON pointer such as \"/type\", or a header"),
+        (false, false) => {
+            table.mistake("pointer", "is missing; write a JSON pointer such as \"/type\", or a header");
+        }
         _ => {}
     }
     let equals = table.get("equals").map(|item| read_values(&item));

@@ -158,9 +158,9 @@ impl Condition {
             EventPlace::Pointer(pointer) => {
                 event.value.pointer(pointer).is_some_and(|found| self.equals.contains(found))
             }
-            EventPlace::Header(name) => headers
-                .one(name)
-                .is_some_and(|found| self.equals.iter().any(|wanted| text_of(wanted).as_deref() == Some(found))),
+            EventPlace::Header(name) => headers.one(name).is_some_and(|found| {
+                self.equals.iter().any(|wanted| text_of(wanted).as_deref() == Some(found))
+            }),
         }
     }
 }

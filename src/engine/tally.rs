@@ -118,7 +118,10 @@ async fn commit(db: &Db, shared: &Shared) {
             }
         }
         Err(error) => {
-            tracing::warn!(error = &error as &dyn std::error::Error, "webhook deliveries were not counted yet");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "webhook deliveries were not counted yet"
+            );
             // They are counted with the next delivery.
             let mut state = shared.lock();
             for (key, (count, at, address)) in counts {

@@ -55,7 +55,10 @@ operation = "ticket"
     let only = first.only.as_ref().unwrap();
     assert_eq!(only.place, EventPlace::Pointer("/type".into()));
     assert_eq!(only.equals, [json!("invoice.paid")]);
-    assert_eq!((first.payload.as_str(), first.correlation_id.as_deref()), ("/data/object", Some("/data/object/order")));
+    assert_eq!(
+        (first.payload.as_str(), first.correlation_id.as_deref()),
+        ("/data/object", Some("/data/object/order"))
+    );
     let second = source.events[1].only.as_ref().unwrap();
     assert_eq!(second.place, EventPlace::Header("x-kind".into()));
     assert_eq!(second.equals, [json!("a"), json!(1)]);
@@ -74,8 +77,9 @@ fn each_scheme_knows_its_header_and_its_id() {
         ("scheme = \"bearer\"\nformat = \"cloudevents\"", "authorization", EventId::CloudEvent),
         ("scheme = \"github\"\nformat = \"cloudevents\"", "x-hub-signature-256", EventId::CloudEvent),
     ] {
-        let config =
-            shop(&format!("{lines}\nsecrets = [\"{SECRET}\"]\n[[sources.shop.events]]\noperation = \"ticket\""));
+        let config = shop(&format!(
+            "{lines}\nsecrets = [\"{SECRET}\"]\n[[sources.shop.events]]\noperation = \"ticket\""
+        ));
         let source = &config.sources["shop"];
         assert_eq!((source.proof.header.as_str(), &source.id), (header, &id), "{lines}");
         assert_eq!((source.proof.tolerance, source.unmatched), (Duration::from_mins(5), Unmatched::Ignore));
@@ -84,7 +88,8 @@ fn each_scheme_knows_its_header_and_its_id() {
 
 #[test]
 fn no_source_is_open() {
-    let missing = "secrets: is missing; write secrets = [\"${NAME}\"]: without one anybody could send anything";
+    let missing =
+        "secrets: is missing; write secrets = [\"${NAME}\"]: without one anybody could send anything";
     for lines in ["scheme = \"github\"", "scheme = \"github\"\nsecrets = []"] {
         assert_eq!(said(lines), [missing], "{lines}");
     }
@@ -128,14 +133,23 @@ fn keys_that_do_not_fit_are_named() {
         ("unmatched = \"ignor\"", "unmatched: unknown word; did you mean \"ignore\"?"),
         ("format = \"cloudevent\"", "format: unknown word; did you mean \"cloudevents\"?"),
         ("id = \"id\"", "id: must be a JSON pointer such as \"/order/id\""),
-        ("format = \"cloudevents\"\nid = \"/id\"", "id: a CloudEvent is named by its source and id; remove it"),
+        (
+            "format = \"cloudevents\"\nid = \"/id\"",
+            "id: a CloudEvent is named by its source and id; remove it",
+        ),
     ] {
         assert_eq!(said(&format!("{github}\n{line}")), [wanted], "{line}");
     }
     let standard = format!("scheme = \"standard-webhooks\"\nsecrets = [\"{WHSEC}\"]");
     for (line, wanted) in [
-        ("tolerance = \"0s\"", "tolerance: must be longer than 0s: no message arrives at the moment of its signing"),
-        ("signature_header = \"X-Sig\"", "signature_header: standard-webhooks has a header of its own; remove it"),
+        (
+            "tolerance = \"0s\"",
+            "tolerance: must be longer than 0s: no message arrives at the moment of its signing",
+        ),
+        (
+            "signature_header = \"X-Sig\"",
+            "signature_header: standard-webhooks has a header of its own; remove it",
+        ),
     ] {
         assert_eq!(said(&format!("{standard}\n{line}")), [wanted], "{line}");
     }
@@ -150,11 +164,22 @@ fn mappings_name_what_is_there() {
     let line = BASE.lines().count() + 1;
     let head = format!("scheme = \"github\"\nsecrets = [\"{SECRET}\"]");
     let none = with_source(&head);
-    says(&[(&none, &[&format!("dlo.toml:{line}: sources.shop.events: is missing; write at least one [[sources.shop.events]]")])]);
+    says(&[(
+        &none,
+        &[&format!(
+            "dlo.toml:{line}: sources.shop.events: is missing; write at least one [[sources.shop.events]]"
+        )],
+    )]);
     let line = line + 4;
     for (mapping, wanted) in [
-        ("operation = \"tickt\"", "operation: no operation type is called \"tickt\"; did you mean \"ticket\"?"),
-        ("operation = \"ticket\"\npayload = \"data\"", "payload: must be a JSON pointer such as \"/order/id\""),
+        (
+            "operation = \"tickt\"",
+            "operation: no operation type is called \"tickt\"; did you mean \"ticket\"?",
+        ),
+        (
+            "operation = \"ticket\"\npayload = \"data\"",
+            "payload: must be a JSON pointer such as \"/order/id\"",
+        ),
         (
             "operation = \"ticket\"\ntype = { equals = \"x\" }",
             "type.pointer: is missing; write a JSON pointer such as \"/type\", or a header",
@@ -167,8 +192,14 @@ fn mappings_name_what_is_there() {
             "operation = \"ticket\"\ntype = { pointer = \"/a\", header = \"b\", equals = 1 }",
             "type.header: stands beside pointer; write one of the two",
         ),
-        ("operation = \"ticket\"\ntype = { pointer = \"/a\", equals = [] }", "type.equals: names no value; write at least one"),
-        ("operation = \"ticket\"\nwhen = 1", "when: unknown key; known here are correlation_id, operation, payload, type"),
+        (
+            "operation = \"ticket\"\ntype = { pointer = \"/a\", equals = [] }",
+            "type.equals: names no value; write at least one",
+        ),
+        (
+            "operation = \"ticket\"\nwhen = 1",
+            "when: unknown key; known here are correlation_id, operation, payload, type",
+        ),
     ] {
         let text = with_source(&format!("{head}\n[[sources.shop.events]]\n{mapping}"));
         let line = if mapping.contains('\n') { line + 1 } else { line };
@@ -184,4 +215,21 @@ fn mappings_name_what_is_there() {
             "dlo.toml:{at}: sources.shop.events[1].operation: is never reached: the one before it takes every event"
         )],
     )]);
+}
+
+/// The examples of the README, as somebody would paste them.
+#[test]
+fn the_examples_of_the_readme_load() {
+    let readme = include_str!("../../../README.md");
+    let (_, rest) = readme.split_once("## Webhooks").unwrap();
+    let (_, rest) = rest.split_once("```toml\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    let text = format!("{}{example}", BASE.replace("operations.ticket", "operations.create-ticket"));
+    let secret = |name: &str| {
+        let shared = name.starts_with("BILLING_SECRET");
+        Some(if shared { WHSEC.to_owned() } else { SECRET.to_owned() })
+    };
+    let config = Config::read(std::path::Path::new("dlo.toml"), &text, &secret).unwrap();
+    let schemes: Vec<Scheme> = config.sources.values().map(|source| source.proof.scheme).collect();
+    assert_eq!(schemes, [Scheme::StandardWebhooks, Scheme::Github, Scheme::Stripe, Scheme::Bearer]);
 }

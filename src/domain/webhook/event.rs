@@ -84,17 +84,23 @@ fn cloud_event(scheme: Scheme, headers: &Headers, body: &[u8]) -> Result<Box<Raw
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let document = match kind.as_str() {
         "application/cloudevents+json" => json(body)?,
-        "application/cloudevents-batch+json" => return bad("batches of events are not taken; send each by itself"),
+        "application/cloudevents-batch+json" => {
+            return bad("batches of events are not taken; send each by itself");
+        }
         other if other.starts_with("application/cloudevents") => {
             return bad("events are taken in JSON: send application/cloudevents+json");
         }
         _ if headers.one("ce-specversion").is_none() => {
-            return bad("this is no CloudEvent: neither its content type nor a header ce-specversion says so");
+            return bad(
+                "this is no CloudEvent: neither its content type nor a header ce-specversion says so",
+            );
         }
         // The signing schemes sign the body, and here the id, the source and the type stand outside
         // it: whoever once saw a signed body could send it again as any event they like.
         _ if scheme != Scheme::Bearer => {
-            return bad("a signature does not cover the headers of the binary mode; send the structured mode");
+            return bad(
+                "a signature does not cover the headers of the binary mode; send the structured mode",
+            );
         }
         other => structured(other, headers, body)?,
     };
@@ -102,12 +108,12 @@ fn cloud_event(scheme: Scheme, headers: &Headers, body: &[u8]) -> Result<Box<Raw
         serde_json::from_str(document.get()).map_err(|_| BadEvent("a CloudEvent is a JSON object".into()))?;
     let text = |name: &str| -> Option<String> { serde_json::from_str(attributes.get(name)?.get()).ok() };
     if text("specversion").as_deref() != Some("1.0") {
-        return bad("specversion must be \"1.0\"");
+        return bad("a CloudEvent's specversion must be \"1.0\"");
     }
     for name in ["id", "source", "type"] {
         match text(name) {
             Some(value) if name == "source" && value.contains(char::is_whitespace) => {
-                return bad("source holds white space, which no URI reference does");
+                return bad("a CloudEvent's source holds no white space: it is a URI reference");
             }
             Some(value) if !value.is_empty() => {}
             _ => return bad(format!("a CloudEvent needs {name}, a text that is not empty")),
@@ -129,7 +135,7 @@ fn structured(kind: &str, headers: &Headers, body: &[u8]) -> Result<Box<RawValue
             return bad(format!("the header {name} is not UTF-8 in percent-encoding"));
         };
         if !plain || ["", "data", "datacontenttype"].contains(&attribute) {
-            return bad(format!("{name} names no attribute of a CloudEvent"));
+            return bad(format!("the header {name} names no attribute of a CloudEvent"));
         }
         members.insert(attribute.to_owned(), raw(&text)?);
     }
@@ -149,7 +155,9 @@ pub fn raw_at<'d>(document: &'d RawValue, pointer: &str) -> Option<&'d RawValue>
     for token in Pointer::parse(pointer).ok()?.tokens() {
         let name = token.decoded();
         found = match found.get().as_bytes().first()? {
-            b'{' => serde_json::from_str::<BTreeMap<String, &RawValue>>(found.get()).ok()?.remove(name.as_ref())?,
+            b'{' => serde_json::from_str::<BTreeMap<String, &RawValue>>(found.get())
+                .ok()?
+                .remove(name.as_ref())?,
             b'[' => {
                 let index = token.to_index().ok()?.for_len(usize::MAX).ok()?;
                 serde_json::from_str::<Vec<&RawValue>>(found.get()).ok()?.into_iter().nth(index)?
@@ -164,7 +172,10 @@ pub fn raw_at<'d>(document: &'d RawValue, pointer: &str) -> Option<&'d RawValue>
 /// is no part of a key, for its length or its letters, stands there as its SHA-256.
 pub fn operation_key(source: &str, id: &str) -> String {
     let plain = format!("hook:{source}:{id}");
-    if plain.chars().count() <= MAX_KEY && !id.starts_with(HASHED) && OperationKey::new(plain.as_str()).is_ok() {
+    if plain.chars().count() <= MAX_KEY
+        && !id.starts_with(HASHED)
+        && OperationKey::new(plain.as_str()).is_ok()
+    {
         return plain;
     }
     format!("hook:{source}:{HASHED}{}", hex(&Sha256::digest(id)))

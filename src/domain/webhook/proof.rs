@@ -118,8 +118,11 @@ impl Proof {
 
     fn stripe(&self, proof: &str, body: &[u8]) -> Result<Timestamp, Unproven> {
         let form = || self.form("t=<seconds since 1970>,v1=<64 hexadecimal digits>");
-        let parts: Vec<(&str, &str)> =
-            proof.split(',').filter_map(|part| part.trim().split_once('=')).take(2 * MOST_SIGNATURES).collect();
+        let parts: Vec<(&str, &str)> = proof
+            .split(',')
+            .filter_map(|part| part.trim().split_once('='))
+            .take(2 * MOST_SIGNATURES)
+            .collect();
         let of = |wanted: &'static str| parts.iter().filter(move |(name, _)| *name == wanted);
         let mut stamps = of("t");
         let (Some((_, stamp)), None) = (stamps.next(), stamps.next()) else { return Err(form()) };

@@ -26,7 +26,8 @@ const V1A: &str =
     "v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg==";
 
 fn standard(secret: &'static str, signature: &str) -> Vector {
-    let headers = [("webhook-id", MESSAGE), ("webhook-timestamp", "1614265330"), ("webhook-signature", signature)];
+    let headers =
+        [("webhook-id", MESSAGE), ("webhook-timestamp", "1614265330"), ("webhook-signature", signature)];
     let headers = headers.map(|(name, value)| (name, value.to_owned())).into();
     Vector { scheme: Scheme::StandardWebhooks, secret, headers, body: BODY, at: 1_614_265_330 }
 }
@@ -147,10 +148,7 @@ fn any_secret_and_any_signature_may_match() {
     // Many signatures are not a way to make us work.
     let many = format!("{}{V1}", "v1,x ".repeat(1_000));
     assert_eq!(check(&[SHARED], &many), Err(Unproven::NoMatch));
-    let garbage = Unproven::Form {
-        header: "webhook-signature".into(),
-        form: "v1,<base64> or v1a,<base64>",
-    };
+    let garbage = Unproven::Form { header: "webhook-signature".into(), form: "v1,<base64> or v1a,<base64>" };
     assert_eq!(check(&[SHARED], "garbage"), Err(garbage));
 }
 
@@ -158,7 +156,8 @@ fn any_secret_and_any_signature_may_match() {
 fn what_is_missing_or_misshapen_is_named() {
     for vector in vectors() {
         for (left_out, _) in &vector.headers {
-            let headers: Vec<_> = vector.headers.iter().filter(|(name, _)| name != left_out).cloned().collect();
+            let headers: Vec<_> =
+                vector.headers.iter().filter(|(name, _)| name != left_out).cloned().collect();
             let said = vector.altered(&headers, vector.body.as_bytes(), vector.at);
             assert_eq!(said, Err(Unproven::Missing((*left_out).to_owned())));
             let twice: Vec<_> = vector.headers.iter().chain(vector.headers.iter()).cloned().collect();
@@ -184,7 +183,9 @@ fn a_bearer_token_is_compared_whole() {
     let check = |value: &str| proof.check(&Headers::new([("authorization", value)]), b"{}", at(0));
     assert_eq!(check("Bearer the-new-token-of-the-shop"), Ok(()));
     assert_eq!(check("bearer the-old-token-of-the-shop"), Ok(()));
-    for wrong in ["Bearer ", "Bearer the-new-token-of-the-sho", "Bearer the-new-token-of-the-shop2", "Bearer THE"] {
+    for wrong in
+        ["Bearer ", "Bearer the-new-token-of-the-sho", "Bearer the-new-token-of-the-shop2", "Bearer THE"]
+    {
         assert_eq!(check(wrong), Err(Unproven::NoMatch), "{wrong}");
     }
     for form in ["the-new-token-of-the-shop", "Basic the-new-token-of-the-shop"] {
@@ -320,7 +321,8 @@ fn an_id_is_read_from_where_it_stands() {
     assert!(said.contains("x-github-delivery"), "{said}");
 }
 
-const CLOUD: &str = r#"{"specversion":"1.0","id":"A 1","source":"/shop/1","type":"invoice.paid","data":{"n":1.10}}"#;
+const CLOUD: &str =
+    r#"{"specversion":"1.0","id":"A 1","source":"/shop/1","type":"invoice.paid","data":{"n":1.10}}"#;
 
 #[test]
 fn cloud_events_come_in_two_modes_and_are_one() {

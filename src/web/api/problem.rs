@@ -27,7 +27,12 @@ pub struct Problem {
 
 impl Problem {
     /// A problem of a stable kind: `/problems/KIND`.
-    pub(in crate::web) fn new(status: StatusCode, kind: &str, title: &'static str, detail: impl Into<String>) -> Self {
+    pub(in crate::web) fn new(
+        status: StatusCode,
+        kind: &str,
+        title: &'static str,
+        detail: impl Into<String>,
+    ) -> Self {
         Self {
             r#type: format!("/problems/{kind}"),
             title,
