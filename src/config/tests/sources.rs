@@ -225,9 +225,10 @@ fn the_examples_of_the_readme_load() {
     let (_, rest) = rest.split_once("```toml\n").unwrap();
     let (example, _) = rest.split_once("```").unwrap();
     let text = format!("{}{example}", BASE.replace("operations.ticket", "operations.create-ticket"));
-    let secret = |name: &str| {
-        let shared = name.starts_with("BILLING_SECRET");
-        Some(if shared { WHSEC.to_owned() } else { SECRET.to_owned() })
+    let secret = |name: &str| match name {
+        "BILLING_SECRET" | "BILLING_SECRET_OLD" => Some(WHSEC.to_owned()),
+        "PAYMENTS_SECRET" | "CODE_SECRET" | "PLANT_TOKEN" => Some(SECRET.to_owned()),
+        _ => None,
     };
     let config = Config::read(std::path::Path::new("dlo.toml"), &text, &secret).unwrap();
     let schemes: Vec<Scheme> = config.sources.values().map(|source| source.proof.scheme).collect();

@@ -218,11 +218,11 @@ async fn the_status_page_tells_what_sources_send(db: TestDatabase) {
     let (row, _) = rows.iter().find(|(words, _)| words.starts_with("standard")).expect("the source");
     assert_eq!(
         row,
-        "standard /hooks/standard standard-webhooks just now 1 1 1 \
+        "standard /hooks/standard standard-webhooks just now 1 new, 1 repeated, 1 ignored \
          3 with a signature that no secret matches, last just now from unknown"
     );
     let (other, _) = rows.iter().find(|(words, _)| words.starts_with("github")).expect("the source");
-    assert!(other.ends_with("not in 30 days 0 0 0 none"), "{other}");
+    assert!(other.ends_with("not in 30 days 0 new, 0 repeated, 0 ignored none refused"), "{other}");
     let page = viewer.get(&format!("/operations/{id}")).await.expect(200);
     assert!(page.words().contains("The same submission came again"), "the repeat is shown: {}", page.words());
     assert!(page.words().contains("source:standard"));
