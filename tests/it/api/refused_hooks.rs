@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use axum::http::Method;
 use dead_letter_office::domain::actor::{Role, Scope};
-use dead_letter_office::domain::webhook::HookOutcome;
+use dead_letter_office::domain::webhook::{Headers, HookOutcome};
+use dead_letter_office::engine::hooks::HookError;
 use dead_letter_office::store::hooks;
 use futures_util::future::join_all;
 
@@ -20,6 +21,7 @@ on_both!(
     what_is_proven_and_cannot_be_taken_is_refused_and_counted,
     no_other_way_in_opens_a_source,
     junk_adds_to_a_number_and_not_to_the_database,
+    nodes_count_together,
     an_unreachable_store_asks_for_another_try,
     the_status_page_tells_what_sources_send,
 );
@@ -186,6 +188,27 @@ async fn junk_adds_to_a_number_and_not_to_the_database(db: TestDatabase) {
     hooks::delete_before(&mut tx, desk.app.now().minus(Duration::from_mins(30))).await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(desk.app.raw().await.counts().await["hook_counts"], 1);
+}
+
+async fn nodes_count_together(db: TestDatabase) {
+    let desk = Desk::configured(db, &sources()).await;
+    let nodes = [desk.app.engine.clone(), desk.app.another_node(2).await];
+    let deliver = |n: usize| {
+        let node = nodes[n % 2].clone();
+        async move {
+            let refused = node.hooks().receive("standard", &Headers::default(), b"{}", "203.0.113.1").await;
+            assert!(matches!(refused, Err(HookError::Unproven(_))), "{refused:?}");
+        }
+    };
+    join_all((0..40).map(deliver)).await;
+    desk.app.clock.advance(Duration::from_secs(1));
+    let last = nodes[1].hooks().receive("standard", &Headers::default(), b"{}", "203.0.113.2").await;
+    assert!(last.is_err());
+    let mut tx = desk.app.engine.db().read().await.unwrap();
+    let rows = hooks::since(&mut tx, desk.app.now().minus(Duration::from_hours(24))).await.unwrap();
+    let [row] = &rows[..] else { panic!("{rows:?}") };
+    assert_eq!((row.count, row.outcome), (41, HookOutcome::Unsigned));
+    assert_eq!((row.last_at, row.last_address.as_str()), (desk.app.now(), "203.0.113.2"));
 }
 
 async fn an_unreachable_store_asks_for_another_try(db: TestDatabase) {
