@@ -9,8 +9,9 @@ use anyhow::{Context as _, bail};
 
 use super::context::{config, open_database};
 use super::text::{clean, print, wrapped};
-use crate::config::{self, ALWAYS};
+use crate::config::{self, ALWAYS, Config, Source};
 use crate::domain::ambient::Ambient;
+use crate::domain::webhook::{EventId, Scheme};
 use crate::domain::words;
 use crate::store::Db;
 
@@ -84,6 +85,13 @@ pub(super) fn check(path: &Path) -> anyhow::Result<()> {
             text.push_str(&wrapped(&format!("- {remark}"), "  "));
         }
     }
+    for source in config.sources.values() {
+        writeln!(text, "\n/hooks/{} ({})", source.name, source.proof.scheme)?;
+        for mapping in &source.events {
+            writeln!(text, "  -> {}", mapping.operation)?;
+            text.push_str(&wrapped(key_of(&config, source, &mapping.operation), "    "));
+        }
+    }
     writeln!(
         text,
         "\n{}: no mistakes; {} and {}.",
@@ -95,6 +103,18 @@ pub(super) fn check(path: &Path) -> anyhow::Result<()> {
         writeln!(text, "Requests may go to loopback and private networks, and over plain http.")?;
     }
     print(&text)
+}
+
+/// What makes two deliveries of a source one operation.
+fn key_of(config: &Config, source: &Source, operation: &str) -> &'static str {
+    if config.operations.get(operation).is_some_and(|kind| kind.key.is_some()) {
+        "One operation for each key that the type makes of its payload."
+    } else if source.proof.scheme == Scheme::Github && matches!(source.id, EventId::Header(_)) {
+        "One operation for each event id. The id stands in a header that is not signed: whoever once saw a \
+         message could send it again under another id. Give the type a key, or the source an id in the body."
+    } else {
+        "One operation for each event id."
+    }
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -17,6 +17,7 @@ mod rules;
 mod scope;
 mod secret;
 mod server;
+mod source;
 mod template;
 mod words;
 
@@ -37,6 +38,7 @@ pub use preset::{Preset, preset_names};
 pub use request::{OperationFacts, RenderContext, RenderError};
 pub use secret::{MIN_SECRET_KEY, SecretKey};
 pub use server::{Engine, RetryOverride, Server};
+pub use source::{EventCondition, EventPlace, Mapping, Source};
 pub use template::{Place, Template, TemplateError};
 pub use words::{duration_text, parse_duration};
 
@@ -58,12 +60,14 @@ pub struct Config {
     pub destinations: BTreeMap<String, Destination>,
     /// `[operations.TYPE]` by name.
     pub operations: BTreeMap<String, OperationType>,
+    /// `[sources.NAME]` by name.
+    pub sources: BTreeMap<String, Source>,
     /// Absent when neither the environment nor the file names one.
     pub secret_key: Option<SecretKey>,
 }
 
 /// Tables that the public interface names and this version does not read.
-const LATER: [&str; 3] = ["sources", "alerts", "auth"];
+const LATER: [&str; 2] = ["alerts", "auth"];
 
 impl Config {
     /// Reads a file and the environment; every mistake is reported, not only the first.
@@ -131,6 +135,7 @@ impl Config {
         let destinations = destination::read_all(destinations_table, around);
         let known = operation::Known { destinations: &destinations, names: &names, retry: &retry };
         let operations = operation::read_all(root.table("operations"), &known);
+        let sources = source::read_all(root.table("sources"), &operations);
         root.finish();
         check::windows(notes, &destinations, &operations);
         Some(Self {
@@ -140,6 +145,7 @@ impl Config {
             retry,
             destinations,
             operations,
+            sources,
             secret_key,
         })
     }

@@ -81,6 +81,7 @@ pub mod operation;
 pub mod retry;
 pub mod time;
 pub mod verdict;
+pub mod webhook;
 pub mod words;
 
 /// A word that is none of an enum's.

@@ -68,7 +68,8 @@ pub async fn ask(gate: &Gate, operation: Uuid, request: &Request<'_>) -> Result<
     let asked = asked(gate, operation, request.actor, Cause::Lookup, String::new());
     let facts = examine(gate, &mut tx, &asked, request.actor, Right::Replay).await?.facts;
     let name = words::destination_name(&facts.destination);
-    let can = gate.config().destinations.get(&facts.destination).is_some_and(|known| known.question.is_some());
+    let can =
+        gate.config().destinations.get(&facts.destination).is_some_and(|known| known.question.is_some());
     if !can {
         return Err(ActionError::Invalid(format!(
             "{name} cannot be asked: the file describes no lookup for it"
@@ -107,7 +108,8 @@ pub async fn ask(gate: &Gate, operation: Uuid, request: &Request<'_>) -> Result<
 pub async fn answer(gate: &Gate, question: &Question) -> Result<FindingReport, StoreError> {
     let mut tx = gate.db().read().await?;
     let thread = Thread::load(&mut tx, question.operation).await?;
-    let thread = thread.ok_or_else(|| StoreError::Corrupt("an operation that was asked about is gone".into()))?;
+    let thread =
+        thread.ok_or_else(|| StoreError::Corrupt("an operation that was asked about is gone".into()))?;
     let answered = thread.attempts.iter().rev().find(|row| {
         row.cause == Cause::Lookup && row.started_at >= question.since && row.outcome != Outcome::Running
     });

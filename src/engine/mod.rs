@@ -6,10 +6,12 @@ pub mod actions;
 pub mod ask;
 pub mod destinations;
 pub mod guard;
+pub mod hooks;
 pub mod preview;
 pub mod report;
 mod resolve;
 pub mod send;
+mod tally;
 pub mod thread;
 pub mod upkeep;
 pub mod worker;
@@ -25,6 +27,7 @@ use crate::gate::Gate;
 use crate::store::Db;
 
 use accept::Intake;
+use hooks::Hooks;
 use send::{Sender, SenderError};
 use worker::Worker;
 
@@ -33,6 +36,7 @@ use worker::Worker;
 pub struct Engine {
     gate: Gate,
     intake: Intake,
+    hooks: Hooks,
     wake: Arc<Notify>,
 }
 
@@ -42,7 +46,8 @@ impl Engine {
         let wake = Arc::new(Notify::new());
         let node = format!("{}-{}", std::process::id(), &ambient.opaque().simple().to_string()[..8]);
         let intake = Intake::start(db.clone(), Arc::clone(&config), ambient.clone(), Arc::clone(&wake));
-        Self { gate: Gate::new(db, config, ambient, &node), intake, wake }
+        let hooks = Hooks::new(db.clone(), Arc::clone(&config), ambient.clone(), intake.clone());
+        Self { gate: Gate::new(db, config, ambient, &node), intake, hooks, wake }
     }
 
     /// The gate.
@@ -53,6 +58,11 @@ impl Engine {
     /// The way in for operations.
     pub fn intake(&self) -> &Intake {
         &self.intake
+    }
+
+    /// The way in for webhooks.
+    pub fn hooks(&self) -> &Hooks {
+        &self.hooks
     }
 
     /// The configuration.

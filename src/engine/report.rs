@@ -97,7 +97,7 @@ impl OperationReport {
             dead_letter: None,
             corrects: None,
             corrected_by: None,
-            url: url(public_url, new.id),
+            url: operation_url(public_url, new.id),
         }
     }
 
@@ -155,7 +155,7 @@ impl OperationReport {
                     }),
                     steps: steps.into_iter().map(step).collect(),
                     dead_letter: letters.get(&row.id).copied(),
-                    url: url(public_url, row.id),
+                    url: operation_url(public_url, row.id),
                     id: row.id,
                     r#type: row.kind,
                     key: row.key,
@@ -180,7 +180,8 @@ impl OperationReport {
     }
 }
 
-fn url(public_url: &str, id: Uuid) -> String {
+/// The page of an operation.
+pub fn operation_url(public_url: &str, id: Uuid) -> String {
     format!("{}/operations/{id}", public_url.trim_end_matches('/'))
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
 use crate::domain::ambient::Ambient;
-use crate::store::{Db, StoreError, sessions, work};
+use crate::store::{Db, StoreError, hooks, sessions, work};
 
 const TIDY_EVERY: Duration = Duration::from_mins(5);
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
@@ -27,11 +27,14 @@ pub async fn listen(db: Db, wake: Arc<Notify>, mut stop: watch::Receiver<bool>) 
     }
 }
 
-/// Drops lapsed sessions now and then.
+/// Drops lapsed sessions and old counts now and then.
 pub async fn tidy(db: Db, ambient: Ambient, mut stop: watch::Receiver<bool>) {
     loop {
         if let Err(error) = drop_sessions(&db, &ambient).await {
             tracing::warn!(error = &error as &dyn std::error::Error, "lapsed sessions were not dropped");
+        }
+        if let Err(error) = drop_counts(&db, &ambient).await {
+            tracing::warn!(error = &error as &dyn std::error::Error, "old counts were not dropped");
         }
         tokio::select! {
             () = tokio::time::sleep(TIDY_EVERY) => {}
@@ -49,4 +52,11 @@ async fn drop_sessions(db: &Db, ambient: &Ambient) -> Result<(), StoreError> {
             return Ok(());
         }
     }
+}
+
+/// Drops the counts of webhook deliveries that are older than is kept.
+async fn drop_counts(db: &Db, ambient: &Ambient) -> Result<(), StoreError> {
+    let mut tx = db.begin().await?;
+    hooks::delete_before(&mut tx, ambient.now().minus(hooks::KEPT)).await?;
+    tx.commit().await
 }

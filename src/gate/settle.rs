@@ -279,9 +279,9 @@ fn step_change(settled: &Settled<'_>) -> StepChange {
                 // It may have happened at any moment until now.
                 Event::Reported(_) => settled.at,
                 // A program may have had it for longer than one lease.
-                _ => work.leased_until.map_or(held.started_at, |until| {
-                    until.minus(settled.lease).max(held.started_at)
-                }),
+                _ => work
+                    .leased_until
+                    .map_or(held.started_at, |until| until.minus(settled.lease).max(held.started_at)),
             }),
             _ => work.doubt_at,
         },

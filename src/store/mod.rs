@@ -93,6 +93,7 @@ pub mod dead_letters;
 pub mod destinations;
 pub mod events;
 mod filters;
+pub mod hooks;
 pub mod operations;
 pub mod results;
 pub mod sessions;
@@ -282,6 +283,7 @@ fn migrator() -> Migrator {
     let scripts = [
         (1, "spine", include_str!("../../migrations/0001_spine.sql")),
         (2, "engine", include_str!("../../migrations/0002_engine.sql")),
+        (3, "hooks", include_str!("../../migrations/0003_hooks.sql")),
     ];
     let migrations = scripts
         .into_iter()

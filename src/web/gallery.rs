@@ -43,6 +43,8 @@ fn pages(words: &Words) -> Vec<(String, String)> {
     add("operations", &search::operations(words, true));
     add("operations-none", &search::operations(words, false));
     add("audit", &search::audit(words));
+    add("status", &search::status(words, true));
+    add("status-none", &search::status(words, false));
     add("account", &acts::account(words));
     add("people", &search::people(words));
     add("error", &acts::error(words, true));

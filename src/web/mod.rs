@@ -9,6 +9,7 @@ pub mod api;
 pub mod assets;
 pub mod failure;
 pub mod guard;
+pub mod hooks;
 pub mod known;
 pub mod labels;
 pub mod listing;
@@ -82,6 +83,7 @@ pub fn router(engine: Engine) -> Router {
     let mut router = Router::new()
         .merge(desk)
         .merge(api::routes())
+        .merge(hooks::routes())
         .merge(statics)
         .fallback(nothing_here)
         .method_not_allowed_fallback(not_like_that)
@@ -124,8 +126,13 @@ fn session_layer(web: &Web, https: bool) -> SessionManagerLayer<Sessions> {
         .with_expiry(Expiry::OnInactivity(time::Duration::seconds(idle)))
 }
 
+/// Whether answers below an address are read by programs.
+fn is_for_programs(path: &str) -> bool {
+    path.starts_with("/api/") || path.starts_with("/hooks/")
+}
+
 async fn nothing_here(uri: axum::http::Uri) -> Response {
-    if uri.path().starts_with("/api/") {
+    if is_for_programs(uri.path()) {
         api::problem::Problem::not_found("There is no such call.").into_response()
     } else {
         Failure::NotFound.into_response()
@@ -140,14 +147,14 @@ async fn in_our_words(uri: axum::http::Uri, request: Request, next: Next) -> Res
     if !response.status().is_client_error() || !kind.is_some_and(|kind| kind.starts_with("text/plain")) {
         return response;
     }
-    if uri.path().starts_with("/api/") {
+    if is_for_programs(uri.path()) {
         return api::problem::Problem::malformed("The address or the query cannot be read.").into_response();
     }
     Failure::BadAddress("Part of it cannot be read.".to_owned()).into_response()
 }
 
 async fn not_like_that(uri: axum::http::Uri) -> Response {
-    if uri.path().starts_with("/api/") {
+    if is_for_programs(uri.path()) {
         api::problem::Problem::wrong_method().into_response()
     } else {
         Failure::WrongMethod.into_response()

@@ -18,6 +18,8 @@ pub enum Section {
     Operations,
     /// `/audit`
     Audit,
+    /// `/status`
+    Status,
     /// `/people`
     People,
     /// `/account`

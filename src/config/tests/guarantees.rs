@@ -58,9 +58,7 @@ fn what_a_preset_and_a_limit_mean_is_said() {
     };
     assert_eq!(of(""), [""; 0]);
     let limited = |most: &str| {
-        format!(
-            "It is given at most {most}. What is more waits its turn and uses up no attempt."
-        )
+        format!("It is given at most {most}. What is more waits its turn and uses up no attempt.")
     };
     assert_eq!(of("limit = { per_second = 2.5 }"), [limited("2.5 requests a second")]);
     assert_eq!(

@@ -6,6 +6,7 @@ mod mistakes;
 mod mistakes_in_types;
 mod presets;
 mod requests;
+mod sources;
 mod values;
 
 use std::path::Path;

@@ -36,8 +36,11 @@ fn its_example_loads_too() {
             _ => line,
         })
         .collect();
-    let config =
-        in_directory(&uncommented.join("\n"), &|name| (name == "CRM_TOKEN").then(|| "hush".to_owned()));
+    let config = in_directory(&uncommented.join("\n"), &|name| match name {
+        "CRM_TOKEN" => Some("hush".to_owned()),
+        "BILLING_SECRET" => Some("a secret of the billing".to_owned()),
+        _ => None,
+    });
     let crm = &config.destinations["crm"];
     assert_eq!(crm.headers, [("Authorization".to_owned(), "Bearer hush".to_owned())]);
     // Its own rule stands before those of the preset.
@@ -48,6 +51,7 @@ fn its_example_loads_too() {
     assert_eq!(ticket.severity, Severity::High);
     assert_eq!(ticket.retry.max_delay, Duration::from_mins(10));
     assert_eq!(ticket.steps.len(), 2);
+    assert_eq!(config.sources["billing"].events[0].operation, "create-ticket");
     let payload = json!({"order_id": "A7", "version": 2, "customer_id": 12, "other": 1});
     assert_eq!(ticket.derive_key(&payload).unwrap().unwrap().as_str(), "ticket:A7:v2");
     assert_eq!(

@@ -8,6 +8,7 @@ use crate::domain::decide::ParkReason;
 use crate::domain::lookup::Finding;
 use crate::domain::operation::{OperationState, Severity, StepState};
 use crate::domain::verdict::{CheckName, VerdictKind};
+use crate::domain::webhook::HookOutcome;
 
 /// A label and the sentence that explains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -282,5 +283,21 @@ pub const fn class(value: Class) -> Label {
             label("Can be asked", "It does not recognise a repeat; it can be asked what it has.")
         }
         Class::Neither => label("Cannot tell", "It neither recognises a repeat nor can be asked."),
+    }
+}
+
+/// What became of a webhook's delivery.
+pub const fn hook_outcome(value: HookOutcome) -> &'static str {
+    match value {
+        HookOutcome::Accepted => "accepted",
+        HookOutcome::Duplicate => "came again",
+        HookOutcome::Ignored => "for no mapping, passed over",
+        HookOutcome::Unmatched => "for no mapping",
+        HookOutcome::Unsigned => "without a readable signature",
+        HookOutcome::BadSignature => "with a signature that no secret matches",
+        HookOutcome::Stale => "signed too long ago or in the future",
+        HookOutcome::Malformed => "signed, and not readable as an event",
+        HookOutcome::KeyReused => "with other data under a known key",
+        HookOutcome::TooLarge => "too large",
     }
 }

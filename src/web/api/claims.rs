@@ -219,7 +219,8 @@ pub async fn complete(
 ) -> Result<Response, Problem> {
     let said: Complete = parse(body)?;
     let reference = said.reference.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-    if reference.as_ref().is_some_and(|text| text.chars().count() > 200 || text.chars().any(char::is_control)) {
+    if reference.as_ref().is_some_and(|text| text.chars().count() > 200 || text.chars().any(char::is_control))
+    {
         return Err(Problem::malformed("\"reference\" is one line of at most 200 characters."));
     }
     let result = said.result.map(|result| result.get().to_owned()).unwrap_or_default();

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use super::dead_letters::action_id;
 use super::problem::Problem;
 use super::tokens::Caller;
-use super::dead_letters::action_id;
 use super::{MOST_BATCH, MOST_BODY};
 use crate::domain::actor::Right;
 use crate::domain::filter::Parameters;

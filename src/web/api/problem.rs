@@ -26,7 +26,13 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(status: StatusCode, kind: &str, title: &'static str, detail: impl Into<String>) -> Self {
+    /// A problem of a stable kind: `/problems/KIND`.
+    pub(in crate::web) fn new(
+        status: StatusCode,
+        kind: &str,
+        title: &'static str,
+        detail: impl Into<String>,
+    ) -> Self {
         Self {
             r#type: format!("/problems/{kind}"),
             title,

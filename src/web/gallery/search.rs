@@ -1,13 +1,15 @@
-//! What is looked up rather than worked off: operations, audit, people.
+//! What is looked up rather than worked off: operations, audit, people, status.
 
 use super::samples::{ID, Words, ago, chip, layout, select};
 use crate::domain::actor::Role;
 use crate::domain::operation::OperationState;
+use crate::domain::webhook::Scheme;
 use crate::web::listing::Pager;
 use crate::web::page::{Flash, FlashKind, Section};
 use crate::web::pages::audit::{AuditPage, AuditRow};
 use crate::web::pages::operations::{OperationRow, OperationsPage};
 use crate::web::pages::people::{OneTimeLink, PeoplePage, PersonRow, roles};
+use crate::web::pages::status::{RefusedRow, SourceRow, StatusPage};
 use crate::web::view::{Field, Reference};
 
 pub(super) fn operations(w: &Words, found: bool) -> OperationsPage {
@@ -161,4 +163,35 @@ pub(super) fn people(w: &Words) -> PeoplePage {
         name: Field::wrong(w.t("dora:x"), w.t("A name has no colons.")),
         roles: roles(Role::Operator),
     }
+}
+
+pub(super) fn status(w: &Words, some: bool) -> StatusPage {
+    let refused = |count: &str, why: &str, seconds| RefusedRow {
+        count: count.into(),
+        why: w.t(why),
+        last: ago(seconds),
+        address: w.t("203.0.113.77"),
+    };
+    let row = |name: &str, scheme, last_accepted, counts: [&str; 3], refused| SourceRow {
+        name: w.t(name),
+        address: w.t(&format!("/hooks/{name}")),
+        scheme,
+        last_accepted,
+        accepted: counts[0].into(),
+        duplicates: counts[1].into(),
+        ignored: counts[2].into(),
+        refused,
+    };
+    let rows = vec![
+        row(
+            "billing",
+            Scheme::StandardWebhooks,
+            Some(ago(40)),
+            ["1,204", "17", "0"],
+            vec![refused("31,877", "no secret matched", 2), refused("2", "signed too long ago", 7_200)],
+        ),
+        row("shop", Scheme::Stripe, Some(ago(86_000)), ["3", "0", "412"], vec![]),
+        row("old-crm", Scheme::Bearer, None, ["0", "0", "0"], vec![]),
+    ];
+    StatusPage { layout: layout(w, "Status", Section::Status), sources: if some { rows } else { vec![] } }
 }

@@ -13,6 +13,7 @@ pub mod override_form;
 pub mod people;
 pub mod replay;
 pub mod resolve;
+pub mod status;
 pub mod triage;
 pub mod verdict;
 
@@ -29,6 +30,7 @@ pub fn routes() -> Router<Web> {
         .merge(operations::routes())
         .merge(operation::routes())
         .merge(audit::routes())
+        .merge(status::routes())
         .merge(replay::routes())
         .merge(resolve::routes())
         .merge(override_form::routes())

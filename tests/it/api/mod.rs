@@ -1,3 +1,5 @@
 //! The HTTP API.
 
 mod bad_input;
+mod hooks;
+mod refused_hooks;

@@ -67,7 +67,7 @@ async fn every_answer_has_the_headers_that_protect_it() {
                 assert_eq!(reply.header("cache-control"), "no-store", "{about}");
             }
             let error = reply.status.is_client_error() || reply.status.is_server_error();
-            if path.starts_with("/api/") && error {
+            if (path.starts_with("/api/") || path.starts_with("/hooks/")) && error {
                 assert_eq!(
                     reply.header("content-type"),
                     "application/problem+json",

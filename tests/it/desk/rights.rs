@@ -27,6 +27,7 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/operations", [303, 200, 200, 200, 200]),
     ("get", "/operations/{id}", [303, 404, 404, 404, 404]),
     ("get", "/people", [303, 403, 403, 403, 200]),
+    ("get", "/status", [303, 200, 200, 200, 200]),
     ("get", "/setup/{token}", [404, 404, 404, 404, 404]),
     ("post", "/account/password", [303, 422, 422, 422, 422]),
     ("post", "/dead-letters/{id}/override", [303, 403, 403, 422, 422]),
@@ -57,6 +58,8 @@ const CALLS: &[(&str, &str, [u16; 4])] = &[
     ("post", "/api/v1/dead-letters/{id}/resolve", [401, 403, 403, 400]),
     ("post", "/api/v1/operations", [401, 400, 403, 403]),
     ("post", "/api/v1/operations/batch", [401, 200, 403, 403]),
+    // No token opens a source, and which sources there are is told to nobody.
+    ("post", "/hooks/{source}", [404, 404, 404, 404]),
 ];
 
 /// Files, for everybody.

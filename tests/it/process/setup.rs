@@ -27,10 +27,16 @@ fn a_fresh_folder_becomes_a_product() {
         .fold(String::new(), |text, line| text + line + "\n");
     house.write("shop/all.toml", &documented);
     let mut check = house.command(&["--config", "shop/all.toml", "check"]);
-    check.env("CRM_TOKEN", "secret");
+    check.env("CRM_TOKEN", "secret").env("BILLING_SECRET", "a secret of the billing");
     let answer = super::answer(check, "");
     assert_eq!(answer.code, Some(0), "{answer:?}");
-    for said in ["create-ticket", "create ticket -> crm", "at most one effect", "Nothing accepted is lost"] {
+    for said in [
+        "create-ticket",
+        "create ticket -> crm",
+        "at most one effect",
+        "Nothing accepted is lost",
+        "/hooks/billing (stripe)",
+    ] {
         assert!(answer.out.contains(said), "{said}: {}", answer.out);
     }
     assert!(answer.out.lines().all(|line| line.chars().count() <= 100), "{}", answer.out);
@@ -38,8 +44,8 @@ fn a_fresh_folder_becomes_a_product() {
     let first = house.dlo(&["--config", "shop/dlo.toml", "user", "list"]);
     assert_eq!(first.code, Some(1));
     assert!(first.err.contains("dlo migrate"), "{}", first.err);
-    assert_eq!(house.done(&["--config", "shop/dlo.toml", "migrate"]), "SQLite: from empty to version 1.\n");
-    assert_eq!(house.done(&["--config", "shop/dlo.toml", "migrate"]), "SQLite: at version 1 already.\n");
+    assert_eq!(house.done(&["--config", "shop/dlo.toml", "migrate"]), "SQLite: from empty to version 3.\n");
+    assert_eq!(house.done(&["--config", "shop/dlo.toml", "migrate"]), "SQLite: at version 3 already.\n");
     house.done(&["--config", "shop/dlo.toml", "user", "list"]);
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod app;
 pub(crate) mod browser;
 pub(crate) mod databases;
 pub(crate) mod desk;
+pub(crate) mod hooks;
 pub(crate) mod ledger;
 pub(crate) mod routes;
 pub(crate) mod served;
