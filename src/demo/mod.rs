@@ -115,12 +115,13 @@ Dead Letter Office: the demo
   Data        {folder}
 
   A small shop hands its operations to a helpdesk, a payment provider, a mailer and a CRM that fail
-  on purpose. In ten seconds everything is there that support staff meet; then it goes on, slowly.
+  on purpose. Within a minute everything is there that support staff meet; then it goes on, slowly.
 
   Try first
     1. As oscar, open a receipt that may have gone out: it says why nobody sends it twice.
     2. Replay a ticket that was refused: the verdict comes at once, then the attempt appears.
-    3. In another terminal: dlo --config '{file}' dead-letters
+    3. The CRM no longer accepts the shop's sign-in and is paused: resume it under Destinations.
+    4. In another terminal: dlo --config '{file}' dead-letters
 
   Ctrl-C stops. Everything is in {folder}; delete it when you are done.
 

@@ -26,6 +26,8 @@ pub(super) fn storm() -> Vec<Scene> {
     let lost = || Behaviour::CloseAfterRead { effect: true };
     let no_customer = || Behaviour::error(422, "unknown_customer", "There is no such customer");
     let locked = || Behaviour::error(423, "locked", "Somebody is editing this contact");
+    let mut cannot_say = vec![Behaviour::Hang { effect: true }];
+    cannot_say.extend(vec![Behaviour::error(500, "index_down", "The search index is being rebuilt"); 30]);
     let slow = |seconds| Behaviour::OkAfter(Duration::from_secs(seconds));
     let scene = |kind, meets| Scene { kind, meets, colleague: None };
     let handled = |kind, meets, deed| Scene { kind, meets, colleague: Some(deed) };
@@ -41,12 +43,13 @@ pub(super) fn storm() -> Vec<Scene> {
         scene(Kind::Charge, vec![slow(4)]),
         scene(Kind::Charge, vec![slow(4)]),
         // Waits for its next attempt: not processed, and in doubt.
-        scene(Kind::Charge, vec![Behaviour::retry_after(429, 40)]),
         scene(Kind::Charge, vec![Behaviour::retry_after(503, 45)]),
         scene(Kind::Charge, vec![Behaviour::StatusAfterEffect(500)]),
         // The helpdesk must be asked: in one case the ticket is there, in the other it is not.
         scene(Kind::Ticket, vec![Behaviour::Hang { effect: true }]),
         scene(Kind::Ticket, vec![Behaviour::Hang { effect: false }]),
+        // And in a third it cannot say.
+        scene(Kind::Ticket, cannot_say),
         // Nobody can know.
         scene(Kind::Receipt, vec![lost()]),
         scene(Kind::Receipt, vec![Behaviour::Garbage { effect: true }]),
@@ -57,8 +60,6 @@ pub(super) fn storm() -> Vec<Scene> {
             vec![Behaviour::error(422, "invalid_address", "The e-mail address is not valid")],
         ),
         scene(Kind::Charge, vec![Behaviour::error(402, "card_declined", "The card was declined")]),
-        scene(Kind::Contact, vec![Behaviour::error(401, "token_expired", "The access token has expired")]),
-        scene(Kind::Contact, vec![Behaviour::error(401, "token_expired", "The access token has expired")]),
         scene(
             Kind::Contact,
             vec![Behaviour::error(403, "no_permission", "This account may not change contacts")],
@@ -67,6 +68,10 @@ pub(super) fn storm() -> Vec<Scene> {
         scene(Kind::Ticket, vec![Behaviour::HostileText]),
         scene(Kind::Charge, vec![Behaviour::CutBody { effect: true }]),
         scene(Kind::Contact, vec![Behaviour::SlowBody]),
+        // What holds a whole destination up comes last: a word to wait, and a sign-in that is no longer
+        // accepted, which pauses the CRM until somebody resumes it.
+        scene(Kind::Charge, vec![Behaviour::retry_after(429, 15)]),
+        scene(Kind::Contact, vec![Behaviour::error(401, "token_expired", "The access token has expired")]),
     ]
 }
 

@@ -29,6 +29,8 @@ pub struct Question {
     pub operation: Uuid,
     /// Who is asked.
     pub destination: String,
+    /// Who asks.
+    pub by: String,
     /// Answers that began before this are to earlier questions.
     pub since: Timestamp,
 }
@@ -84,7 +86,8 @@ pub async fn ask(gate: &Gate, operation: Uuid, request: &Request<'_>) -> Result<
         ));
     }
     let thread = Thread::load(&mut tx, operation).await?.ok_or(ActionError::NotFound)?;
-    let question = Question { operation, destination: facts.destination.clone(), since: now };
+    let question =
+        Question { operation, destination: facts.destination.clone(), by: actor.clone(), since: now };
     let entry = AuditRow {
         id: gate.ambient().id(),
         at: now,
@@ -111,7 +114,10 @@ pub async fn answer(gate: &Gate, question: &Question) -> Result<FindingReport, S
     let thread =
         thread.ok_or_else(|| StoreError::Corrupt("an operation that was asked about is gone".into()))?;
     let answered = thread.attempts.iter().rev().find(|row| {
-        row.cause == Cause::Lookup && row.started_at >= question.since && row.outcome != Outcome::Running
+        row.cause == Cause::Lookup
+            && row.requested_by == question.by
+            && row.started_at >= question.since
+            && row.outcome != Outcome::Running
     });
     let Some(row) = answered else {
         return Ok(FindingReport {

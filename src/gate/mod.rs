@@ -29,7 +29,7 @@ use std::time::Instant;
 use uuid::Uuid;
 
 pub use admit::Admission;
-pub use permit::{Permit, Settlement};
+pub use permit::{Claim, Permit, Settlement};
 pub use pulled::Heard;
 
 use crate::config::{Config, Destination};

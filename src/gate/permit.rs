@@ -64,6 +64,21 @@ pub struct Permit {
     held: Box<Held>,
 }
 
+/// A step that was handed to a program: what it is given, and by what it is known when it reports.
+#[derive(Debug)]
+pub struct Claim {
+    /// The attempt.
+    pub attempt: Uuid,
+    /// Counts the claims of the operation's work: whoever settles it must know this.
+    pub fence: i64,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// What is to be done.
+    pub request: StoredRequest,
+    /// What is known of the step.
+    pub facts: WorkRow,
+}
+
 /// What the gate remembers of an attempt while it is out of the database.
 #[derive(Debug)]
 pub(super) struct Held {
@@ -144,19 +159,10 @@ impl Permit {
         self.held.work.operation_id
     }
 
-    /// Counts the claims of its work: whoever settles it must know this.
-    pub fn fence(&self) -> i64 {
-        self.held.fence
-    }
-
-    /// What is known of the step.
-    pub fn facts(&self) -> &WorkRow {
-        &self.held.work
-    }
-
-    /// When it began.
-    pub fn started_at(&self) -> Timestamp {
-        self.held.started_at
+    /// Hands it to a program that is not here: its word settles the attempt.
+    pub(super) fn hand_out(self) -> Claim {
+        let Held { attempt, fence, started_at, request, work, .. } = *self.held;
+        Claim { attempt, fence, started_at, request, facts: work }
     }
 
     /// How long the sender may still wait before it begins; absent when it must not begin any more.

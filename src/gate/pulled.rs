@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::admit::{self, Holder};
-use super::permit::{Held, Permit, Settlement};
+use super::permit::{Claim, Held, Permit, Settlement};
 use super::{Admission, Gate, GateError, lanes, ledger, settle};
 use crate::config::worker_lane;
 use crate::domain::attempt::Outcome;
@@ -36,7 +36,7 @@ impl Gate {
         most: usize,
         by: &str,
         lease: Duration,
-    ) -> Result<Vec<Permit>, GateError> {
+    ) -> Result<Vec<Claim>, GateError> {
         let began = Instant::now();
         let now = self.ambient.now();
         let lane = |kind: &String| Room { lane: worker_lane(kind), most };
@@ -53,7 +53,7 @@ impl Gate {
         let rows = lanes::pick(work::due(&mut tx, now, &rooms).await?, most);
         let admissions = admit::admit(self, &mut tx, rows, Holder { node: by, lease, began }).await?;
         tx.commit().await?;
-        Ok(admissions.into_iter().filter_map(Admission::into_permit).collect())
+        Ok(admissions.into_iter().filter_map(Admission::into_permit).map(Permit::hand_out).collect())
     }
 
     /// Lets a program keep a step for `lease` from now; until when, or nothing when it does not hold

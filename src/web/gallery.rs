@@ -45,6 +45,8 @@ fn pages(words: &Words) -> Vec<(String, String)> {
     add("audit", &search::audit(words));
     add("status", &search::status(words, true));
     add("status-none", &search::status(words, false));
+    add("destinations", &search::destinations(words, true));
+    add("destinations-none", &search::destinations(words, false));
     add("account", &acts::account(words));
     add("people", &search::people(words));
     add("error", &acts::error(words, true));

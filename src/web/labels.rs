@@ -2,6 +2,7 @@
 //! each, everywhere the same. The words themselves stand in [`crate::domain::words`].
 
 use super::known::Known;
+use super::pages::destinations::Stands;
 use crate::domain::actor::{Right, Role};
 use crate::domain::attempt::{Cause, Outcome, Waiver};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
@@ -75,6 +76,13 @@ marks!(StepState in words::step_state => {
     Skipped: "closed", "mute";
 });
 
+marks!(Stands in stands => {
+    Open: "done", "good";
+    Held: "clock", "info";
+    Failing: "warn", "maybe";
+    Paused: "pause", "bad";
+});
+
 marks!(Finding in words::finding => {
     Found: "done", "good";
     OtherPayload: "maybe", "maybe";
@@ -134,6 +142,16 @@ marks!(VerdictKind in words::verdict => {
     NeedsOverride: "key", "maybe";
     Refused: "failed", "bad";
 });
+
+/// How a destination stands, in a few words.
+pub const fn stands(value: Stands) -> &'static str {
+    match value {
+        Stands::Open => "in order",
+        Stands::Held => "asked us to wait",
+        Stands::Failing => "failing",
+        Stands::Paused => "paused",
+    }
+}
 
 /// What the destination knows, in two words.
 pub const fn known(value: Known) -> &'static str {

@@ -16,6 +16,8 @@ pub enum Section {
     DeadLetters,
     /// `/operations` and what stands below it.
     Operations,
+    /// `/destinations`
+    Destinations,
     /// `/audit`
     Audit,
     /// `/status`

@@ -188,26 +188,37 @@ impl Fact {
     }
 }
 
-/// An action that leads to its own page.
+/// An action, which most often leads to its own page.
 #[derive(Clone, Debug)]
 pub struct Button {
     /// What it does, in words.
     pub words: String,
-    /// The page of its form.
+    /// The page of its form, or where it posts to.
     pub href: String,
     /// Why it cannot be pressed; `None` when it can.
     pub needs: Option<String>,
+    /// It acts at once, without a page between; what it sends.
+    pub sends: Option<Vec<(&'static str, String)>>,
 }
 
 impl Button {
     /// One that can be pressed.
     pub fn new(words: impl Into<String>, href: impl Into<String>) -> Self {
-        Self { words: words.into(), href: href.into(), needs: None }
+        Self { words: words.into(), href: href.into(), needs: None, sends: None }
+    }
+
+    /// One that acts at once by posting these fields.
+    pub fn act(
+        words: impl Into<String>,
+        href: impl Into<String>,
+        fields: Vec<(&'static str, String)>,
+    ) -> Self {
+        Self { sends: Some(fields), ..Self::new(words, href) }
     }
 
     /// One that cannot, and why.
     pub fn locked(words: impl Into<String>, needs: impl Into<String>) -> Self {
-        Self { words: words.into(), href: String::new(), needs: Some(needs.into()) }
+        Self { words: words.into(), href: String::new(), needs: Some(needs.into()), sends: None }
     }
 }
 

@@ -193,7 +193,11 @@ async fn scopes_hold_what_they_say(db: TestDatabase) {
     let rights = [
         (Scope::Submit, vec![R::Submit]),
         (Scope::Read, vec![R::View, R::ViewPayload, R::Audit]),
-        (Scope::Operate, vec![R::View, R::ViewPayload, R::Replay, R::Resolve, R::Override, R::Audit]),
+        (
+            Scope::Operate,
+            vec![R::View, R::ViewPayload, R::Replay, R::Resolve, R::Override, R::PauseDestination, R::Audit],
+        ),
+        (Scope::Work, vec![R::Work]),
     ];
     for (scope, wanted) in rights {
         let secret = accounts::create_token(db, ambient, scope.as_str(), scope, None, &by()).await.unwrap();

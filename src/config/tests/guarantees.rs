@@ -78,6 +78,6 @@ fn what_a_preset_and_a_limit_mean_is_said() {
 
     let example = "For example: lookup = { path = \"/ach_transfers?idempotency_key={{ key }}\"";
     assert!(said("preset = \"increase\"", example));
-    let described = "preset = \"increase\"\nlookup = { path = \"/a\", found = \"\" }";
+    let described = "preset = \"increase\"\nlookup = { path = \"/a/{{ key }}\", found = \"\" }";
     assert!(!said(described, "For example") && !said(described, "It may be asked"));
 }

@@ -84,7 +84,7 @@ fn what_is_not_verified_promises_nothing() {
         };
         assert_eq!(class, wanted, "{name}");
         if class == Class::Neither {
-            let lookup = "lookup = { path = \"/a\", found = \"\" }\n";
+            let lookup = "lookup = { path = \"/a/{{ key }}\", found = \"\" }\n";
             let asked = read(&text(name, lookup, step(name))).unwrap().destinations["there"].contract.clone();
             assert_eq!(asked.class_at(None, now()), Class::LookupOnly, "{name}");
         }

@@ -127,10 +127,21 @@ impl Ledger {
             .effects
             .iter()
             .filter(|effect| effect.path == path && external_ref(&effect.body).as_ref() == Some(&wanted))
-            .map(|effect| json!({"id": effect.reference, "external_ref": wanted}))
+            .map(|effect| described(effect, &wanted))
             .collect();
         Reply::json(200, &json!({thing: found}))
     }
+}
+
+/// What was made, with the fields that it was made from.
+fn described(effect: &Effect, external_ref: &str) -> Value {
+    let mut shown = match serde_json::from_slice(&effect.body) {
+        Ok(Value::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
+    };
+    shown.insert("id".to_owned(), effect.reference.clone().into());
+    shown.insert("external_ref".to_owned(), external_ref.into());
+    Value::Object(shown)
 }
 
 pub(super) fn refusal(code: u16, error: &str, message: &str) -> Reply {

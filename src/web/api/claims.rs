@@ -23,7 +23,7 @@ use crate::domain::attempt::Outcome;
 use crate::domain::classify::{Event, Report, classify};
 use crate::domain::contract::{Contract, RuleOutcome};
 use crate::domain::time::Timestamp;
-use crate::gate::{Heard, Permit};
+use crate::gate::{self, Heard};
 use crate::web::Web;
 
 /// Steps taken at once, at most.
@@ -98,14 +98,14 @@ pub async fn claim(
     let wait = span("wait", wanted.wait.as_deref(), LONGEST_WAIT)?.unwrap_or_default();
     let by = caller.actor.to_string();
     let until = Instant::now() + wait;
-    let permits = loop {
+    let taken = loop {
         let taken = web.engine.gate().claim(&kinds, most, &by, lease).await?;
         if !taken.is_empty() || Instant::now() >= until {
             break taken;
         }
         tokio::time::sleep(LOOK_EVERY.min(until - Instant::now())).await;
     };
-    let claims = permits.iter().map(|permit| shown(&web, permit, lease)).collect();
+    let claims = taken.into_iter().map(|claim| shown(&web, claim, lease)).collect();
     Ok(Json(Claims { claims }).into_response())
 }
 
@@ -143,19 +143,19 @@ fn lease(web: &Web, text: Option<&str>) -> Result<Duration, Problem> {
     Ok(span)
 }
 
-fn shown(web: &Web, permit: &Permit, lease: Duration) -> Claim {
-    let facts = permit.facts();
+fn shown(web: &Web, claim: gate::Claim, lease: Duration) -> Claim {
+    let facts = claim.facts;
     let contract = web.engine.config().destinations.get(&facts.destination).map(|known| &known.contract);
     Claim {
-        id: permit.attempt(),
-        fence: permit.fence(),
-        lease_expires_at: permit.started_at().plus(lease),
+        id: claim.attempt,
+        fence: claim.fence,
+        lease_expires_at: claim.started_at.plus(lease),
         operation: Operation {
             id: facts.operation_id,
-            key: facts.key.clone(),
-            r#type: facts.kind.clone(),
-            correlation_id: facts.correlation_id.clone(),
-            source: facts.source.clone(),
+            key: facts.key,
+            r#type: facts.kind,
+            correlation_id: facts.correlation_id,
+            source: facts.source,
             received_at: facts.received_at,
         },
         step: facts.step.clone(),
@@ -167,7 +167,7 @@ fn shown(web: &Web, permit: &Permit, lease: Duration) -> Claim {
         generation: facts.generation,
         attempt: facts.attempts + 1,
         uncertain: facts.step_state == crate::domain::operation::StepState::Uncertain,
-        body: permit.request().body.clone().and_then(|text| RawValue::from_string(text).ok()),
+        body: claim.request.body.and_then(|text| RawValue::from_string(text).ok()),
     }
 }
 
@@ -217,6 +217,7 @@ pub async fn complete(
     Path(text): Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
+    caller.require(Right::Work)?;
     let said: Complete = parse(body)?;
     let reference = said.reference.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     if reference.as_ref().is_some_and(|text| text.chars().count() > 200 || text.chars().any(char::is_control))
@@ -246,6 +247,7 @@ pub async fn fail(
     Path(text): Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
+    caller.require(Right::Work)?;
     let said: Fail = parse(body)?;
     let outcome = if said.retry { RuleOutcome::NotProcessed } else { RuleOutcome::Rejected };
     settle(&web, &caller, &text, said.fence, without_result(outcome, said.error)).await
@@ -265,6 +267,7 @@ pub async fn unknown(
     Path(text): Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
+    caller.require(Right::Work)?;
     let said: Unknown = parse(body)?;
     let error = said.error.unwrap_or_else(|| "the program cannot tell what became of it".to_owned());
     settle(&web, &caller, &text, said.fence, without_result(RuleOutcome::Uncertain, error)).await
@@ -287,7 +290,6 @@ async fn settle(
     fence: i64,
     report: Report,
 ) -> Result<Response, Problem> {
-    caller.require(Right::Work)?;
     let (claim, by) = (id(text)?, caller.actor.to_string());
     let event = Event::Reported(report);
     let outcome = classify(&Contract::default(), &event, web.engine.ambient().now()).outcome;

@@ -178,6 +178,7 @@ pub(super) fn operation(w: &Words) -> OperationPage {
         layout: layout(w, "Order 10443: create-ticket", Section::Operations),
         state: OperationState::Uncertain,
         sentence: w.t("We sent it to the CRM, and cannot tell yet whether the ticket exists."),
+        ask: Some(Button::act(w.t("Ask the CRM now"), "/operations/x/ask", vec![("csrf", "x".into())])),
         kind: w.t("create-ticket"),
         key: w.t("ticket:10443:v1"),
         facts: facts(w),

@@ -7,6 +7,7 @@ use crate::domain::webhook::Scheme;
 use crate::web::listing::Pager;
 use crate::web::page::{Flash, FlashKind, Section};
 use crate::web::pages::audit::{AuditPage, AuditRow};
+use crate::web::pages::destinations::{DestinationRow, DestinationsPage, Stands};
 use crate::web::pages::operations::{OperationRow, OperationsPage};
 use crate::web::pages::people::{OneTimeLink, PeoplePage, PersonRow, roles};
 use crate::web::pages::status::{RefusedRow, SourceRow, StatusPage};
@@ -162,6 +163,47 @@ pub(super) fn people(w: &Words) -> PeoplePage {
         problem: w.some("Anna.k is the last admin who can sign in; make somebody else an admin first."),
         name: Field::wrong(w.t("dora:x"), w.t("A name has no colons.")),
         roles: roles(Role::Operator),
+    }
+}
+
+pub(super) fn destinations(w: &Words, some: bool) -> DestinationsPage {
+    let row = |name: &str, stands, why: Option<&str>, when, waiting: &str| DestinationRow {
+        name: name.into(),
+        title: w.t(name),
+        address: Some(w.t("https://crm.example.com/api")),
+        stands,
+        why: why.map(|why| w.t(why)),
+        when,
+        waiting: waiting.into(),
+        list: format!("/operations?destination={name}"),
+        promise: w.t(
+            "One operation has at most one effect here, through crashes, lost answers, races and replays.",
+        ),
+        remarks: vec![w.t("It is given at most 20 requests a second."), w.t("Stored answers are repeated.")],
+        action: format!("/destinations/{name}/pause"),
+        act: if stands == Stands::Paused { "Resume" } else { "Pause" },
+        action_id: "a1".into(),
+        reason: Field::default(),
+    };
+    let rows = vec![
+        row("crm", Stands::Open, None, None, "0"),
+        row(
+            "payments",
+            Stands::Paused,
+            Some("Paused by engine. Our sign-in is not accepted: 401 The access token has expired."),
+            Some(ago(600)),
+            "1,204",
+        ),
+        row("mailer", Stands::Failing, Some("It failed 12 times in a row."), Some(ago(5)), "37"),
+        DestinationRow {
+            reason: Field::wrong(w.t("<b>"), w.t("Say why, for whoever reads it later.")),
+            ..row("stock", Stands::Held, Some("It asked us to stay away until"), Some(ago(5)), "2")
+        },
+    ];
+    DestinationsPage {
+        layout: layout(w, "Destinations", Section::Destinations),
+        rows: if some { rows } else { Vec::new() },
+        lacks: (!some).then(|| w.t("Needs the right “pause_destination”, which operators have.")),
     }
 }
 

@@ -7,6 +7,7 @@ use axum::response::Response;
 use axum::routing::get;
 use uuid::Uuid;
 
+use super::case;
 use super::verdict::VerdictView;
 use crate::domain::actor::Right;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, Resolution};
@@ -44,7 +45,11 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
     let [sentence, next_step] =
         sentence::dead_letter(config, &letter, &tale.mask, told.and_then(sentence::told));
     let step = tale.step(letter.position);
-    let knowledge = card::knowledge_of(&tale, step);
+    let mut knowledge = card::knowledge_of(&tale, step);
+    if letter.status == DeadLetterStatus::Open {
+        let fields = vec![("csrf", who.csrf.clone()), ("action_id", case::action_id(&web, None))];
+        knowledge.ask = card::question(&tale, step, fields, Some(letter.id));
+    }
     let (buttons, more) = card::buttons(&tale, &letter, &knowledge);
     Ok(render(&DeadLetterPage {
         layout,

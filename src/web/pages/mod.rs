@@ -2,10 +2,12 @@
 
 pub mod access;
 pub mod account;
+mod ask;
 pub mod audit;
 mod case;
 pub mod dead_letter;
 pub mod dead_letters;
+pub mod destinations;
 pub mod error;
 pub mod operation;
 pub mod operations;
@@ -29,6 +31,8 @@ pub fn routes() -> Router<Web> {
         .merge(dead_letter::routes())
         .merge(operations::routes())
         .merge(operation::routes())
+        .merge(ask::routes())
+        .merge(destinations::routes())
         .merge(audit::routes())
         .merge(status::routes())
         .merge(replay::routes())

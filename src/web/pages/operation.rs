@@ -7,6 +7,7 @@ use axum::response::Response;
 use axum::routing::get;
 use uuid::Uuid;
 
+use super::case;
 use super::dead_letter::Payload;
 use crate::domain::actor::Right;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus};
@@ -17,9 +18,9 @@ use crate::web::failure::Failure;
 use crate::web::guard::Signed;
 use crate::web::labels::Mark as _;
 use crate::web::page::{Layout, Section, render};
-use crate::web::tell::{Tale, facts, list, sentence, timeline};
+use crate::web::tell::{Tale, card, facts, list, sentence, timeline};
 use crate::web::timeline::{Entry, Step, What};
-use crate::web::view::{Fact, FactValue, Reference, When};
+use crate::web::view::{Button, Fact, FactValue, Reference, When};
 
 /// One of them.
 pub fn routes() -> Router<Web> {
@@ -36,6 +37,7 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
     let layout = list::rail(&mut tx, who.layout(title, Section::Operations).await).await?;
     let related = facts::related(&mut tx, config, &thread, &tale, None).await?;
     drop(tx);
+    let fields = vec![("csrf", who.csrf.clone()), ("action_id", case::action_id(&web, None))];
     let here = thread.live_letter().map(|letter| letter.position);
     let mut all = facts::operation(&tale);
     all.extend(facts::record(&tale));
@@ -54,6 +56,7 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
         facts: all,
         steps: timeline::steps(&tale, here),
         timeline: timeline::entries(&tale),
+        ask: card::question(&tale, thread.current_step(), fields, None),
         payload: facts::payload(&tale),
         episodes: thread.letters.iter().map(episode).collect(),
         related,
@@ -81,6 +84,8 @@ pub struct OperationPage {
     pub steps: Vec<Step>,
     /// Oldest first.
     pub timeline: Vec<Entry>,
+    /// Has the destination asked what it knows.
+    pub ask: Option<Button>,
     /// Masked where the type says so.
     pub payload: Payload,
     /// Episodes in which it waited for a person, newest first.

@@ -7,11 +7,13 @@ use crate::domain::words;
 use crate::store::audit::AuditRow;
 
 /// The actions that are written down, and what each is called. Others are shown by their own name.
-pub const ACTIONS: [(&str, &str); 19] = [
+pub const ACTIONS: [(&str, &str); 21] = [
     ("replay", "asked for a replay"),
     ("override", "asked for an override"),
     ("bulk", "asked for a bulk replay"),
     ("lookup", "asked the destination"),
+    ("pause", "paused a destination"),
+    ("resume", "resumed a destination"),
     ("resolve", "closed a dead letter"),
     ("correct", "handed in a correction"),
     ("view_payload", "looked at a full payload"),

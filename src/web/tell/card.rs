@@ -1,5 +1,7 @@
 //! The card "what the destination knows", and the buttons whose words follow it.
 
+use uuid::Uuid;
+
 use super::{Tale, list};
 use crate::domain::actor::{Right, Role};
 use crate::domain::contract::{Class, Contract};
@@ -65,9 +67,9 @@ fn what_helps(tale: &Tale<'_>, step: Option<&StepRow>, destination: &str) -> Str
             format!("{destination} still recognises our key, so that a repeat cannot happen twice.")
         }
         Some(Class::Idempotent) => format!("Repeating it changes nothing at {destination}."),
-        Some(Class::LookupOnly) => format!(
-            "{destination} can be asked: look it up there by the key below, then record what you find."
-        ),
+        Some(Class::LookupOnly) => {
+            format!("{destination} can be asked: what it answers is recorded, and decides what may be done.")
+        }
         Some(Class::Neither) => format!(
             "{destination} neither recognises a repeat nor can be asked: find out by other means before anything \
              is sent again."
@@ -84,6 +86,25 @@ pub fn class(tale: &Tale<'_>, step: Option<&StepRow>) -> Option<Class> {
     Some(contract.class_at(first, tale.now))
 }
 
+/// The button that has the destination asked; absent where it cannot be. `fields` are what every
+/// form of the page sends.
+pub fn question(
+    tale: &Tale<'_>,
+    step: Option<&StepRow>,
+    mut fields: Vec<(&'static str, String)>,
+    letter: Option<Uuid>,
+) -> Option<Button> {
+    let step = step.filter(|step| step.attempts > 0)?;
+    let destination = tale.destination(&step.destination)?;
+    destination.question.as_ref()?;
+    let words = format!("Ask {} now", words::destination_name(&step.destination));
+    if !tale.role.may(Right::Replay) {
+        return Some(Button::locked(words, labels::lacks(Right::Replay, tale.role)));
+    }
+    fields.extend(letter.map(|letter| ("letter", letter.to_string())));
+    Some(Button::act(words, format!("/operations/{}/ask", tale.thread.operation.id), fields))
+}
+
 /// The bar of actions, the safest first, and those under "More".
 pub fn buttons(tale: &Tale<'_>, letter: &DeadLetterRow, card: &Knowledge) -> (Vec<Button>, Vec<Button>) {
     if letter.status != DeadLetterStatus::Open {
@@ -96,7 +117,15 @@ pub fn buttons(tale: &Tale<'_>, letter: &DeadLetterRow, card: &Knowledge) -> (Ve
     let place = format!("/dead-letters/{}", letter.id);
     let button = |act: &Act| act.button(&place, &card.destination, reference, tale.role);
     let (bar, more) = choice.acts();
-    (bar.iter().map(button).collect(), more.iter().map(button).collect())
+    let mut bar: Vec<Button> = bar.iter().map(button).collect();
+    // Where nothing may be sent before it is known whether it happened, finding out comes first.
+    if let Some(ask) = &card.ask
+        && choice.class == Some(Class::LookupOnly)
+        && choice.state == Known::CannotTell
+    {
+        bar.insert(0, ask.clone());
+    }
+    (bar, more.iter().map(button).collect())
 }
 
 /// What decides which actions are offered, and in which order.

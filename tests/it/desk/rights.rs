@@ -23,6 +23,7 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/dead-letters/{id}/override", [303, 200, 200, 200, 200]),
     ("get", "/dead-letters/{id}/replay", [303, 200, 200, 200, 200]),
     ("get", "/dead-letters/{id}/resolve", [303, 200, 200, 200, 200]),
+    ("get", "/destinations", [303, 200, 200, 200, 200]),
     ("get", "/login", [200, 303, 303, 303, 303]),
     ("get", "/operations", [303, 200, 200, 200, 200]),
     ("get", "/operations/{id}", [303, 404, 404, 404, 404]),
@@ -33,8 +34,11 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("post", "/dead-letters/{id}/override", [303, 403, 403, 422, 422]),
     ("post", "/dead-letters/{id}/replay", [303, 403, 422, 422, 422]),
     ("post", "/dead-letters/{id}/resolve", [303, 403, 422, 422, 422]),
+    ("post", "/destinations/{name}/pause", [303, 403, 404, 404, 404]),
+    ("post", "/destinations/{name}/resume", [303, 403, 404, 404, 404]),
     ("post", "/login", [422, 422, 422, 422, 422]),
     ("post", "/logout", [303, 303, 303, 303, 303]),
+    ("post", "/operations/{id}/ask", [303, 403, 404, 404, 404]),
     ("post", "/people", [303, 403, 403, 403, 422]),
     ("post", "/people/{id}/disable", [303, 403, 403, 403, 404]),
     ("post", "/people/{id}/enable", [303, 403, 403, 403, 404]),
@@ -43,23 +47,29 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("post", "/setup/{token}", [404, 404, 404, 404, 404]),
 ];
 
-/// A call: no token, and tokens to submit, to read, to operate.
-const CALLS: &[(&str, &str, [u16; 4])] = &[
-    ("get", "/api/v1/dead-letters", [401, 403, 200, 200]),
-    ("get", "/api/v1/dead-letters/{id}", [401, 403, 200, 200]),
-    ("get", "/api/v1/operations", [401, 403, 200, 200]),
-    ("get", "/api/v1/operations/{id}", [401, 403, 404, 404]),
-    ("get", "/api/v1/operations/{id}/attempts", [401, 403, 404, 404]),
-    ("get", "/api/v1/operations/{id}/events", [401, 403, 404, 404]),
-    ("get", "/healthz", [200, 200, 200, 200]),
-    ("get", "/readyz", [200, 200, 200, 200]),
-    ("post", "/api/v1/dead-letters/{id}/override", [401, 403, 403, 400]),
-    ("post", "/api/v1/dead-letters/{id}/replay", [401, 403, 403, 400]),
-    ("post", "/api/v1/dead-letters/{id}/resolve", [401, 403, 403, 400]),
-    ("post", "/api/v1/operations", [401, 400, 403, 403]),
-    ("post", "/api/v1/operations/batch", [401, 200, 403, 403]),
+/// A call: no token, and tokens to submit, to read, to operate, to work.
+const CALLS: &[(&str, &str, [u16; 5])] = &[
+    ("get", "/api/v1/dead-letters", [401, 403, 200, 200, 403]),
+    ("get", "/api/v1/dead-letters/{id}", [401, 403, 200, 200, 403]),
+    ("get", "/api/v1/operations", [401, 403, 200, 200, 403]),
+    ("get", "/api/v1/operations/{id}", [401, 403, 404, 404, 403]),
+    ("get", "/api/v1/operations/{id}/attempts", [401, 403, 404, 404, 403]),
+    ("get", "/api/v1/operations/{id}/events", [401, 403, 404, 404, 403]),
+    ("get", "/healthz", [200, 200, 200, 200, 200]),
+    ("get", "/readyz", [200, 200, 200, 200, 200]),
+    ("post", "/api/v1/claims", [401, 403, 403, 403, 200]),
+    ("post", "/api/v1/claims/{id}/complete", [401, 403, 403, 403, 400]),
+    ("post", "/api/v1/claims/{id}/fail", [401, 403, 403, 403, 400]),
+    ("post", "/api/v1/claims/{id}/heartbeat", [401, 403, 403, 403, 400]),
+    ("post", "/api/v1/claims/{id}/unknown", [401, 403, 403, 403, 400]),
+    ("post", "/api/v1/dead-letters/{id}/override", [401, 403, 403, 400, 403]),
+    ("post", "/api/v1/dead-letters/{id}/replay", [401, 403, 403, 400, 403]),
+    ("post", "/api/v1/dead-letters/{id}/resolve", [401, 403, 403, 400, 403]),
+    ("post", "/api/v1/operations", [401, 400, 403, 403, 403]),
+    ("post", "/api/v1/operations/{id}/lookup", [401, 403, 403, 404, 403]),
+    ("post", "/api/v1/operations/batch", [401, 200, 403, 403, 403]),
     // No token opens a source, and which sources there are is told to nobody.
-    ("post", "/hooks/{source}", [404, 404, 404, 404]),
+    ("post", "/hooks/{source}", [404, 404, 404, 404, 404]),
 ];
 
 /// Files, for everybody.
@@ -109,6 +119,7 @@ async fn every_route_is_open_to_whom_it_should_be(db: TestDatabase) {
         desk.token(Scope::Submit).await,
         desk.token(Scope::Read).await,
         desk.token(Scope::Operate).await,
+        desk.token(Scope::Work).await,
     ];
     for (method, path, wanted) in CALLS {
         for (token, wanted) in tokens.iter().zip(wanted) {

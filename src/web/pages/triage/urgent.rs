@@ -12,6 +12,7 @@ use crate::domain::filter::{DeadLetterFilter, Page};
 use crate::domain::operation::Severity;
 use crate::domain::time::Timestamp;
 use crate::domain::words;
+use crate::store::alerts::{self, AlertRow};
 use crate::store::dead_letters::{self, ClosingWindow};
 use crate::store::operations::SearchRow;
 use crate::store::{StoreError, Tx, operations};
@@ -30,7 +31,8 @@ pub(super) async fn all(
     reader: &str,
     now: Timestamp,
 ) -> Result<Vec<Urgent>, StoreError> {
-    let mut found = windows(tx, config, now).await?;
+    let mut found = paused(tx, now).await?;
+    found.extend(windows(tx, config, now).await?);
     found.extend(critical(tx, config, now).await?);
     found.extend(doubt(tx, now).await?);
     let own = DeadLetterFilter { assignee: Some(reader.to_owned()), ..open() };
@@ -44,6 +46,22 @@ pub(super) async fn all(
         });
     }
     Ok(found)
+}
+
+/// Destinations that the engine paused: one line each, however many operations wait for them.
+async fn paused(tx: &mut Tx, now: Timestamp) -> Result<Vec<Urgent>, StoreError> {
+    let alerts = alerts::open_ones(tx).await?;
+    let urgent = |alert: AlertRow| Urgent {
+        kind: UrgentKind::Paused,
+        text: format!(
+            "Nothing is sent to {} until somebody resumes it. {}",
+            words::destination_name(&alert.subject),
+            words::full_stop(&alert.detail)
+        ),
+        href: format!("/destinations#{}", alert.subject),
+        when: Some(When::at(alert.at, now)),
+    };
+    Ok(alerts.into_iter().map(urgent).collect())
 }
 
 /// Keys that a destination will forget while it is unknown whether their operations happened.
