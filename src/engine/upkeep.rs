@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
 use crate::domain::ambient::Ambient;
-use crate::store::{Db, StoreError, sessions, work};
+use crate::store::{Commit, Db, StoreError, sessions, work};
 
 const TIDY_EVERY: Duration = Duration::from_mins(5);
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
@@ -44,7 +44,7 @@ async fn drop_sessions(db: &Db, ambient: &Ambient) -> Result<(), StoreError> {
     loop {
         let mut tx = db.begin().await?;
         let dropped = sessions::delete_expired(&mut tx, ambient.now()).await?;
-        tx.commit().await?;
+        tx.commit(Commit::Tidy).await?;
         if dropped == 0 {
             return Ok(());
         }

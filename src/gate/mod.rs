@@ -26,7 +26,7 @@ use crate::config::Config;
 use crate::domain::ambient::Ambient;
 use crate::domain::operation::IllegalMove;
 use crate::domain::time::Timestamp;
-use crate::store::{Db, MAX_ROWS, StoreError, work};
+use crate::store::{Commit, Db, MAX_ROWS, StoreError, work};
 
 /// Why a turn could not be made. Nothing of it stands.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,7 @@ impl Gate {
         };
         let claimed = rows.len();
         let admissions = admit::admit(self, &mut tx, rows, began).await?;
-        tx.commit().await?;
+        tx.commit(Commit::Turn).await?;
         ended.clear();
         let permits = admissions.into_iter().filter_map(Admission::into_permit).collect();
         Ok(Turn { permits, settled, claimed })
@@ -108,7 +108,7 @@ impl Gate {
         let mut tx = self.db.begin().await?;
         let Some(row) = work::one(&mut tx, operation).await? else { return Ok(None) };
         let admissions = admit::admit(self, &mut tx, vec![row], began).await?;
-        tx.commit().await?;
+        tx.commit(Commit::Turn).await?;
         Ok(admissions.into_iter().next())
     }
 
@@ -121,7 +121,7 @@ impl Gate {
         }
         let count = rows.len();
         settle::lost(self, &mut tx, rows).await?;
-        tx.commit().await?;
+        tx.commit(Commit::Sweep).await?;
         Ok(count)
     }
 

@@ -88,6 +88,7 @@ pub mod accounts;
 pub mod actions;
 pub mod attempts;
 pub mod audit;
+mod commit;
 pub mod dead_letters;
 pub mod events;
 mod filters;
@@ -96,6 +97,8 @@ pub mod results;
 pub mod sessions;
 mod types;
 pub mod work;
+
+pub use commit::{Commit, Moment};
 
 /// Rows of one multi-row statement at most: bounds the number of statement texts that the
 /// connections keep prepared.
@@ -261,12 +264,14 @@ impl Db {
 }
 
 impl Tx {
-    /// Makes it durable.
-    pub async fn commit(self) -> Result<(), StoreError> {
+    /// Makes it durable, under the name of what it holds.
+    pub async fn commit(self, what: Commit) -> Result<(), StoreError> {
+        what.passes(Moment::Before);
         match self {
             Self::Sqlite(tx) => tx.commit().await?,
             Self::Postgres(tx) => tx.commit().await?,
         }
+        what.passes(Moment::After);
         Ok(())
     }
 
