@@ -74,3 +74,23 @@ fn armed(text: &str) -> (Commit, Moment, u32) {
     };
     read().unwrap_or_else(|| panic!("DLO_KILL_POINT={text:?} is not of the form turn.before:3"))
 }
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_read_as_it_is_written() {
+        for commit in Commit::ALL {
+            for moment in Moment::ALL {
+                assert_eq!(armed(&format!("{commit}.{moment}:12")), (*commit, *moment, 12));
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "turn.before:3")]
+    fn a_misspelt_moment_is_no_moment() {
+        armed("turn.befor:3");
+    }
+}

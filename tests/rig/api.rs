@@ -11,6 +11,11 @@ use serde_json::{Value, json};
 /// patience, and the server's own recovery.
 const AFTER_OUTAGE: Duration = Duration::from_secs(15);
 
+/// Whoever signs in at the desk.
+pub(crate) const PERSON: &str = "rig";
+/// Theirs.
+pub(crate) const PASSWORD: &str = "kept-in-the-rig";
+
 /// What became of one call.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
@@ -74,6 +79,17 @@ impl Api {
         let path = format!("/api/v1/dead-letters/{letter}/{verb}");
         let token = &self.tokens.operators[operator];
         self.call(Method::POST, node, &path, token, Some(action), Some(body)).await
+    }
+
+    /// Signs a person in at the desk's door; whether it opened.
+    pub(crate) async fn sign_in(&self, node: usize) -> bool {
+        let call = self
+            .http
+            .post(format!("{}/login", self.nodes[node]))
+            .header("sec-fetch-site", "same-origin")
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(format!("name={PERSON}&password={PASSWORD}"));
+        call.send().await.is_ok_and(|answer| answer.status().is_redirection())
     }
 
     pub(crate) async fn get(&self, node: usize, path: &str) -> Reply {

@@ -14,7 +14,7 @@ use crate::effects::{self, Effect};
 use crate::load::Accepted;
 
 /// How long what is waiting may take to come to its end.
-const TO_SETTLE: Duration = Duration::from_secs(240);
+const TO_SETTLE: Duration = Duration::from_mins(4);
 /// A frozen worker that wakes sends within this, if at all, in ms.
 const WAKES_WITHIN: u64 = 2_000;
 

@@ -1,26 +1,23 @@
 //! What is done to the nodes and their database while they work.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use dead_letter_office::store::{Commit, Moment};
+use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
-use rand::RngExt as _;
 use rustix::process::Signal;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::api::{Api, Reply};
-use crate::destination::Destination;
+use crate::api::Reply;
 use crate::effects::now_ms;
-use crate::load::Book;
-use crate::node::{Node, armed, run};
+use crate::node::{armed, run};
 use crate::operators::resolution;
-use crate::postgres::Postgres;
 use crate::settings::LEASE;
+use crate::stage::Stage;
 
 /// The commits that a serving node makes; the others are made by commands, and walked in a probe.
 pub(crate) const SERVING: [Commit; 7] = [
@@ -79,14 +76,9 @@ pub(crate) struct Done {
     pub(crate) replays: u64,
 }
 
-/// Everything that chaos is done to.
+/// Chaos, and what it is done to.
 pub(crate) struct Chaos {
-    pub(crate) api: Arc<Api>,
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) postgres: Option<Postgres>,
-    pub(crate) destinations: Arc<Vec<Destination>>,
-    pub(crate) book: Arc<Book>,
-    pub(crate) folder: std::path::PathBuf,
+    pub(crate) stage: Stage,
     pub(crate) rng: StdRng,
     pub(crate) done: Done,
 }
@@ -96,10 +88,12 @@ impl Chaos {
     pub(crate) async fn run(&mut self, amount: Amount) -> Result<()> {
         let mut events = vec![Event::Kill; amount.kills];
         for _ in 0..amount.walks {
-            events.extend(SERVING.iter().flat_map(|commit| Moment::ALL.iter().map(|at| Event::Labelled(*commit, *at))));
+            events.extend(
+                SERVING.iter().flat_map(|commit| Moment::ALL.iter().map(|at| Event::Labelled(*commit, *at))),
+            );
         }
         events.extend(vec![Event::Freeze; amount.freezes]);
-        events.extend(vec![Event::Outage; if self.postgres.is_some() { amount.outages } else { 0 }]);
+        events.extend(vec![Event::Outage; if self.stage.postgres.is_some() { amount.outages } else { 0 }]);
         events.extend(vec![Event::Refusal; amount.freezes / 2 + 1]);
         events.extend(vec![Event::Replay; amount.replays]);
         events.shuffle(&mut self.rng);
@@ -108,7 +102,12 @@ impl Chaos {
             tokio::time::sleep(Duration::from_millis(self.rng.random_range(50..350))).await;
             self.happen(event).await?;
             if (index + 1) % 25 == 0 {
-                eprintln!("  {} of {total} events; {} kills, {} freezes", index + 1, self.done.kills, self.done.freezes);
+                eprintln!(
+                    "  {} of {total} events; {} kills, {} freezes",
+                    index + 1,
+                    self.done.kills,
+                    self.done.freezes
+                );
             }
         }
         Ok(())
@@ -130,7 +129,8 @@ impl Chaos {
             Event::Freeze => self.freeze(one, other).await,
             Event::Outage => self.outage().await,
             Event::Refusal => {
-                let destination = &self.destinations[self.rng.random_range(0..self.destinations.len())];
+                let destination =
+                    &self.stage.destinations[self.rng.random_range(0..self.stage.destinations.len())];
                 destination.refuse_for(Duration::from_millis(self.rng.random_range(100..600))).await?;
                 self.done.refusals += 1;
                 Ok(())
@@ -140,18 +140,22 @@ impl Chaos {
     }
 
     fn kill(&mut self, node: usize) -> Result<()> {
-        let node = &mut self.nodes[node];
+        let node = &mut self.stage.nodes[node];
         if !node.kill()? {
-            self.api.complain(format!("{} had ended by itself; see {}", node.name, node.log().display()));
+            self.stage.api.complain(format!(
+                "{} had ended by itself; see {}",
+                node.name,
+                node.log().display()
+            ));
         }
         self.done.kills += 1;
         Ok(())
     }
 
     async fn start(&mut self, node: usize) -> Result<()> {
-        let node = &mut self.nodes[node];
+        let node = &mut self.stage.nodes[node];
         node.start(None)?;
-        node.ready(&self.api.http).await
+        node.ready(&self.stage.api.http).await
     }
 
     /// Starts a node that will kill itself at a label, and sees to it that it gets there.
@@ -169,10 +173,10 @@ impl Chaos {
         if alone {
             self.kill(other)?;
         }
-        self.nodes[one].start(Some(&armed(commit, moment, nth)))?;
+        self.stage.nodes[one].start(Some(&armed(commit, moment, nth)))?;
         let (began, mut reached) = (Instant::now(), false);
         while began.elapsed() < TO_REACH && !reached {
-            reached = self.nodes[one].ended()?.is_some();
+            reached = self.stage.nodes[one].ended()?.is_some();
             if !reached {
                 self.provoke(one, commit).await;
                 tokio::time::sleep(Duration::from_millis(60)).await;
@@ -181,13 +185,15 @@ impl Chaos {
         let label = format!("{commit}.{moment}");
         if reached {
             use std::os::unix::process::ExitStatusExt as _;
-            let status = self.nodes[one].ended()?;
+            let status = self.stage.nodes[one].ended()?;
             if status.and_then(|status| status.signal()) != Some(Signal::KILL.as_raw()) {
-                self.api.complain(format!("a node armed with {label} ended with {status:?} instead of by SIGKILL"));
+                self.stage.api.complain(format!(
+                    "a node armed with {label} ended with {status:?} instead of by SIGKILL"
+                ));
             }
             *self.done.labelled.entry(label).or_default() += 1;
             self.done.kills += 1;
-            self.nodes[one].kill()?;
+            self.stage.nodes[one].kill()?;
         } else {
             *self.done.unreached.entry(label).or_default() += 1;
             self.kill(one)?;
@@ -202,23 +208,29 @@ impl Chaos {
     async fn provoke(&mut self, node: usize, commit: Commit) {
         match commit {
             Commit::Session => {
-                self.api.get(node, "/login").await;
+                self.stage.api.sign_in(node).await;
             }
             Commit::Action | Commit::Resolve => {
-                let Reply::Answered(200, body) = self.api.get(node, "/api/v1/dead-letters?status=open&limit=20").await
+                let Reply::Answered(200, body) =
+                    self.stage.api.get(node, "/api/v1/dead-letters?status=open&limit=20").await
                 else {
                     return;
                 };
-                let Some(letters) = body["items"].as_array().filter(|letters| !letters.is_empty()) else { return };
+                let Some(letters) = body["items"].as_array().filter(|letters| !letters.is_empty()) else {
+                    return;
+                };
                 let letter = &letters[self.rng.random_range(0..letters.len())];
                 let id = letter["id"].as_str().unwrap_or_default();
                 let key = letter["operation"]["key"].as_str().unwrap_or_default();
                 let action = format!("provoked-{}", self.rng.random::<u64>());
                 if commit == Commit::Action {
-                    self.api.act(node, 0, id, "replay", &action, json!({"reason": "to reach a label"})).await;
+                    self.stage
+                        .api
+                        .act(node, 0, id, "replay", &action, json!({"reason": "to reach a label"}))
+                        .await;
                 } else {
-                    let body = resolution(&self.destinations, letter, key);
-                    self.api.act(node, 0, id, "resolve", &action, body).await;
+                    let body = resolution(&self.stage.destinations, letter, key);
+                    self.stage.api.act(node, 0, id, "resolve", &action, body).await;
                 }
             }
             _ => {}
@@ -227,7 +239,7 @@ impl Chaos {
 
     /// Stops a node for longer than its lease; sometimes the other one dies meanwhile.
     async fn freeze(&mut self, one: usize, other: usize) -> Result<()> {
-        self.nodes[one].signal(Signal::STOP)?;
+        self.stage.nodes[one].signal(Signal::STOP)?;
         let past_lease = LEASE + Duration::from_millis(self.rng.random_range(200..1_200));
         let until = Instant::now() + past_lease;
         if self.rng.random_range(0..4) == 0 {
@@ -236,15 +248,15 @@ impl Chaos {
             self.start(other).await?;
         }
         tokio::time::sleep(until.saturating_duration_since(Instant::now())).await;
-        self.nodes[one].signal(Signal::CONT)?;
+        self.stage.nodes[one].signal(Signal::CONT)?;
         self.done.woken.push(now_ms());
         self.done.freezes += 1;
         Ok(())
     }
 
     async fn outage(&mut self) -> Result<()> {
-        let Some(postgres) = &self.postgres else { return Ok(()) };
-        self.api.outage(true);
+        let Some(postgres) = &self.stage.postgres else { return Ok(()) };
+        self.stage.api.outage(true);
         if self.rng.random() {
             postgres.crash()?;
             tokio::time::sleep(Duration::from_millis(self.rng.random_range(100..1_500))).await;
@@ -253,12 +265,12 @@ impl Chaos {
             postgres.kill_a_child(self.rng.random_range(0..100))?;
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
-        self.api.outage(false);
+        self.stage.api.outage(false);
         self.done.outages += 1;
         // A node that starts while the server recovers gives up, and says so; the next events wait for it.
         let began = Instant::now();
-        while self.api.get(0, "/readyz").await.status() != Some(200)
-            || self.api.get(1, "/readyz").await.status() != Some(200)
+        while self.stage.api.get(0, "/readyz").await.status() != Some(200)
+            || self.stage.api.get(1, "/readyz").await.status() != Some(200)
         {
             if began.elapsed() > Duration::from_secs(40) {
                 bail!("a node did not come back after PostgreSQL did");
@@ -270,11 +282,15 @@ impl Chaos {
 
     /// `dlo replay` of an operation that the engine has just begun with.
     fn replay_against_retry(&mut self) -> Result<()> {
-        let Some(recent) = self.book.recent(self.rng.random_range(0..10)) else { return Ok(()) };
-        let out = run(&self.folder, &["replay", &recent.key, "--reason", "the rig replays what is under way"], None)?;
+        let Some(recent) = self.stage.book.recent(self.rng.random_range(0..10)) else { return Ok(()) };
+        let out = run(
+            &self.stage.folder,
+            &["replay", &recent.key, "--reason", "the rig replays what is under way"],
+            None,
+        )?;
         if !matches!(out.status.code(), Some(0 | 1)) {
             let error = String::from_utf8_lossy(&out.stderr);
-            self.api.complain(format!("dlo replay {} ended with {}: {error}", recent.key, out.status));
+            self.stage.api.complain(format!("dlo replay {} ended with {}: {error}", recent.key, out.status));
         }
         self.done.replays += 1;
         Ok(())

@@ -24,9 +24,13 @@ enum Fault {
     /// Closed before a byte is read.
     Unread,
     /// Read, not carried out, and closed or reset.
-    CutBefore { reset: bool },
+    CutBefore {
+        reset: bool,
+    },
     /// Carried out, and closed or reset.
-    CutAfter { reset: bool },
+    CutAfter {
+        reset: bool,
+    },
     /// Carried out, and never answered.
     Silent,
     /// Carried out after the client gave up waiting.
@@ -37,11 +41,15 @@ enum Fault {
     HalfAnswer,
     Garbage,
     /// An error, before or after the effect.
-    Error { status: u16, effect: bool, retry_after: bool },
+    Error {
+        status: u16,
+        effect: bool,
+        retry_after: bool,
+    },
 }
 
 /// Weights of the faults; what is left of 100 goes well.
-const FAULTS: [(u32, Fault); 14] = [
+const FAULTS: [(u32, Fault); 15] = [
     (2, Fault::Unread),
     (2, Fault::CutBefore { reset: false }),
     (2, Fault::CutBefore { reset: true }),
@@ -55,6 +63,7 @@ const FAULTS: [(u32, Fault); 14] = [
     (2, Fault::Error { status: 500, effect: false, retry_after: false }),
     (3, Fault::Error { status: 500, effect: true, retry_after: false }),
     (3, Fault::Error { status: 503, effect: false, retry_after: true }),
+    (3, Fault::Error { status: 422, effect: false, retry_after: false }),
     (3, Fault::Error { status: 429, effect: false, retry_after: true }),
 ];
 
@@ -83,7 +92,6 @@ impl Shared {
         }
         Fault::None
     }
-
 }
 
 /// Carries a request out in a task of its own: what was begun ends, whoever hangs up meanwhile.

@@ -82,7 +82,9 @@ impl Memory {
 
     /// Takes a request's key where this destination honours keys.
     pub(crate) fn claim(&mut self, request: &Request) -> Claim {
-        let Some(key) = request.key.as_ref().filter(|_| self.class == Class::Keyed) else { return Claim::Free };
+        let Some(key) = request.key.as_ref().filter(|_| self.class == Class::Keyed) else {
+            return Claim::Free;
+        };
         match self.keys.get(key) {
             None => {
                 self.keys.insert(key.clone(), Known::InFlight);

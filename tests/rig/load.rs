@@ -52,7 +52,12 @@ impl Book {
 }
 
 /// Submits until told to stop; what is under way then is still brought to its end.
-pub(crate) fn start(api: &Arc<Api>, book: &Arc<Book>, seed: u64, stop: &watch::Receiver<bool>) -> JoinSet<()> {
+pub(crate) fn start(
+    api: &Arc<Api>,
+    book: &Arc<Book>,
+    seed: u64,
+    stop: &watch::Receiver<bool>,
+) -> JoinSet<()> {
     let mut clients = JoinSet::new();
     for number in 0..CLIENTS {
         let rng = StdRng::seed_from_u64(seed ^ (number + 1));
@@ -70,7 +75,8 @@ async fn client(api: Arc<Api>, book: Arc<Book>, number: u64, mut rng: StdRng, st
         let Some(id) = submit(&api, &book, class, &key, &mut rng).await else { return };
         book.add(Accepted { class, key: key.clone(), id: id.clone() });
         if rng.random_range(0..AGAIN) == 0
-            && let Reply::Answered(status, body) = api.submit(rng.random_range(0..2), class.letter(), &key).await
+            && let Reply::Answered(status, body) =
+                api.submit(rng.random_range(0..2), class.letter(), &key).await
             && status != 503
             && (status != 200 || body["duplicate"] != true || body["id"] != id.as_str())
         {

@@ -10,7 +10,7 @@ use dead_letter_office::store::{Commit, Moment};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How long a node may take to answer after its start.
-const TO_START: Duration = Duration::from_secs(60);
+const TO_START: Duration = Duration::from_mins(1);
 
 /// The program with this folder's configuration and without the caller's.
 pub(crate) fn dlo(folder: &Path) -> Command {

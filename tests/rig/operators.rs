@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::api::{Api, Reply};
+use crate::class::Class;
 use crate::destination::Destination;
 
 /// What the two did.
@@ -42,8 +43,9 @@ impl Operators {
     /// Works until told to stop.
     pub(crate) async fn run(mut self, stop: watch::Receiver<bool>) -> Acts {
         while !*stop.borrow() {
-            let list = "/api/v1/dead-letters?status=open&limit=30";
-            if let Reply::Answered(200, body) = self.api.get(self.rng.random_range(0..2), list).await {
+            let class = Class::ALL[self.rng.random_range(0..Class::ALL.len())].letter();
+            let list = format!("/api/v1/dead-letters?status=open&type={class}&limit=30");
+            if let Reply::Answered(200, body) = self.api.get(self.rng.random_range(0..2), &list).await {
                 let letters = body["items"].as_array().cloned().unwrap_or_default();
                 for _ in 0..letters.len().min(3) {
                     let letter = &letters[self.rng.random_range(0..letters.len())];
@@ -79,20 +81,28 @@ impl Operators {
         // The same action id again is the first answer again, on whichever node.
         let again = self.api.act(1, 0, id, "replay", &ids[0], body).await;
         self.acts.repeated += 1;
-        if let (Reply::Answered(before @ (200 | 202 | 409), first), Reply::Answered(after @ (200 | 202 | 409), second)) =
-            (&first, &again)
+        if let (
+            Reply::Answered(before @ (200 | 202 | 409), first),
+            Reply::Answered(after @ (200 | 202 | 409), second),
+        ) = (&first, &again)
             && (before, first) != (after, second)
         {
-            self.api.complain(format!("one action id was answered {before} {first} and then {after} {second}"));
+            self.api
+                .complain(format!("one action id was answered {before} {first} and then {after} {second}"));
         }
     }
 
     /// Closes it as an honest operator would: done where the destination has it.
     async fn resolve(&mut self, letter: &Value) {
-        let (Some(id), Some(key)) = (letter["id"].as_str(), letter["operation"]["key"].as_str()) else { return };
+        let (Some(id), Some(key)) = (letter["id"].as_str(), letter["operation"]["key"].as_str()) else {
+            return;
+        };
         self.count += 3;
         let body = resolution(&self.destinations, letter, key);
-        let reply = self.api.act(self.rng.random_range(0..2), 1, id, "resolve", &format!("resolve-{}", self.count), body).await;
+        let reply = self
+            .api
+            .act(self.rng.random_range(0..2), 1, id, "resolve", &format!("resolve-{}", self.count), body)
+            .await;
         self.acts.resolved += u64::from(reply.status() == Some(200));
         self.note(&reply, "resolve");
     }

@@ -31,13 +31,16 @@ impl Postgres {
         if geteuid().is_root() {
             succeed(Command::new("chown").arg("postgres:").arg(server.folder.path()))?;
         }
-        succeed(
-            server
-                .program("initdb")
-                .arg("-D")
-                .arg(server.data())
-                .args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]),
-        )?;
+        succeed(server.program("initdb").arg("-D").arg(server.data()).args([
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+        ]))?;
         let socket = server.folder.path().display();
         let lines = format!("\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{socket}'\n");
         let file = server.data().join("postgresql.conf");
@@ -138,7 +141,11 @@ fn version(bin: &Path) -> u32 {
 fn succeed(command: &mut Command) -> Result<()> {
     let out = command.stdin(Stdio::null()).output().with_context(|| format!("{command:?}"))?;
     if !out.status.success() {
-        bail!("{command:?}: {}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+        bail!(
+            "{command:?}: {}{}",
+            String::from_utf8_lossy(&out.stdout),
+            String::from_utf8_lossy(&out.stderr)
+        );
     }
     Ok(())
 }

@@ -72,7 +72,10 @@ pub(crate) async fn redirects(api: &Api, odd: &Odd) -> Result<Vec<u16>> {
     for kind in &kinds {
         hand_in(api, kind, kind).await?;
     }
-    until(Duration::from_secs(30), || REDIRECTS.iter().all(|status| odd.requests(&format!("/redirect/{status}")) > 0)).await;
+    until(Duration::from_secs(30), || {
+        REDIRECTS.iter().all(|status| odd.requests(&format!("/redirect/{status}")) > 0)
+    })
+    .await;
     // A second request would come within a few retries.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let wrong = |status: &u16| odd.requests(&format!("/redirect/{status}")) != 1;
@@ -91,7 +94,7 @@ pub(crate) async fn waits(api: &Api, odd: &Odd, each: usize) -> Result<Vec<i64>>
         }
     }
     let wanted = each * WAITS.len();
-    until(Duration::from_secs(60), || odd.margins().len() >= wanted).await;
+    until(Duration::from_mins(1), || odd.margins().len() >= wanted).await;
     let margins = odd.margins();
     if margins.len() < wanted {
         bail!("{} of {wanted} requests that were put off came again", margins.len());
@@ -127,14 +130,18 @@ pub(crate) fn commands(folder: &Path, seed: u64) -> Result<(Vec<String>, u64)> {
             };
             let killed = run(folder, &arguments, Some(&armed(commit, moment, 1)))?;
             if killed.status.signal() != Some(9) {
-                wrong.push(format!("{arguments:?} armed with {commit}.{moment} ended with {}", killed.status));
+                wrong
+                    .push(format!("{arguments:?} armed with {commit}.{moment} ended with {}", killed.status));
             }
             kills += 1;
             // A name is taken once it stands; a person stands before their link is made.
             let stands = moment == Moment::After || commit == Commit::Link;
             let again = run(folder, &arguments, None)?;
             if again.status.success() == stands {
-                wrong.push(format!("{arguments:?}, killed {moment} its commit, ended with {} when repeated", again.status));
+                wrong.push(format!(
+                    "{arguments:?}, killed {moment} its commit, ended with {} when repeated",
+                    again.status
+                ));
             }
         }
     }

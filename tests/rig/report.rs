@@ -79,7 +79,8 @@ pub(crate) fn commit() -> String {
         Some(String::from_utf8_lossy(&out.stdout).trim().to_owned())
     };
     let hash = git(&["rev-parse", "--short=10", "HEAD"]).filter(|hash| !hash.is_empty());
-    let changed = git(&["status", "--porcelain", "--", "src", "tests", "migrations"]).is_some_and(|text| !text.is_empty());
+    let changed = git(&["status", "--porcelain", "--", "src", "tests", "migrations"])
+        .is_some_and(|text| !text.is_empty());
     match hash {
         Some(hash) if changed => format!("{hash} and changes"),
         Some(hash) => hash,
@@ -110,7 +111,12 @@ impl Report {
     fn table(&self) -> String {
         let mut text = format!(
             "{}, commit {}, seed {}; {} cores, {} MiB, Linux {}.\n\n",
-            self.date, self.commit, self.seed, self.machine.cores, self.machine.memory_mib, self.machine.kernel
+            self.date,
+            self.commit,
+            self.seed,
+            self.machine.cores,
+            self.machine.memory_mib,
+            self.machine.kernel
         );
         // Writing to a String cannot fail.
         let _ = text.write_str(
@@ -119,9 +125,22 @@ impl Report {
         );
         for run in &self.databases {
             for (class, counts) in &run.classes {
-                let Counts { accepted, completed, recovered, parked, lost, duplicated, unexpected, zombie, .. } = counts;
-                let duplicated =
-                    if class == "L" { format!("{duplicated} (frozen: {zombie})") } else { duplicated.to_string() };
+                let Counts {
+                    accepted,
+                    completed,
+                    recovered,
+                    parked,
+                    lost,
+                    duplicated,
+                    unexpected,
+                    zombie,
+                    ..
+                } = counts;
+                let duplicated = if class == "L" {
+                    format!("{duplicated} (frozen: {zombie})")
+                } else {
+                    duplicated.to_string()
+                };
                 let _ = writeln!(
                     text,
                     "| {} | {class} | {accepted} | {completed} | {recovered} | {parked} | {lost} | {duplicated} | {unexpected} |",

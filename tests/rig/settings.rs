@@ -25,7 +25,7 @@ allow_private_destinations = true
 concurrency = 32
 lease = "{}ms"
 [retry]
-attempts = 12
+attempts = 4
 max_age = "10m"
 first_delay = "60ms"
 factor = 1.5
@@ -48,7 +48,14 @@ max_delay = "600ms"
             Class::Neither => "",
         };
         let method = if destination.class() == Class::Upsert { "PUT" } else { "POST" };
-        type_and_destination(&mut text, letter, &format!("http://{}", destination.address), promise, method, &format!("/{letter}/effects"));
+        type_and_destination(
+            &mut text,
+            letter,
+            &format!("http://{}", destination.address),
+            promise,
+            method,
+            &format!("/{letter}/effects"),
+        );
     }
     for status in REDIRECTS {
         let (name, path) = (format!("redirect-{status}"), format!("/redirect/{status}"));
@@ -62,7 +69,14 @@ max_delay = "600ms"
 }
 
 /// A destination, and an operation type of the same name with one step there.
-fn type_and_destination(text: &mut String, name: &str, base_url: &str, promise: &str, method: &str, path: &str) {
+fn type_and_destination(
+    text: &mut String,
+    name: &str,
+    base_url: &str,
+    promise: &str,
+    method: &str,
+    path: &str,
+) {
     // Writing to a String cannot fail.
     let _ = write!(
         text,

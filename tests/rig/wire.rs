@@ -41,14 +41,17 @@ impl Reply {
     }
 
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
-        self.headers.push_str(&format!("{name}: {value}\r\n"));
+        self.headers.extend([name, ": ", value, "\r\n"]);
         self
     }
 
     fn bytes(&self) -> Vec<u8> {
         let length = self.body.len();
-        format!("HTTP/1.1 {} Status\r\n{}content-length: {length}\r\n\r\n{}", self.status, self.headers, self.body)
-            .into_bytes()
+        format!(
+            "HTTP/1.1 {} Status\r\n{}content-length: {length}\r\n\r\n{}",
+            self.status, self.headers, self.body
+        )
+        .into_bytes()
     }
 }
 
