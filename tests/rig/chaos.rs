@@ -10,28 +10,12 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rustix::process::Signal;
 use serde::Serialize;
-use serde_json::json;
 
-use crate::api::Reply;
 use crate::effects::now_ms;
-use crate::node::{armed, run};
-use crate::operators::resolution;
+use crate::labels::SERVING;
+use crate::node::run;
 use crate::settings::LEASE;
 use crate::stage::Stage;
-
-/// The commits that a serving node makes; the others are made by commands, and walked in a probe.
-pub(crate) const SERVING: [Commit; 7] = [
-    Commit::Turn,
-    Commit::Sweep,
-    Commit::Submissions,
-    Commit::Action,
-    Commit::Resolve,
-    Commit::Tidy,
-    Commit::Session,
-];
-
-/// How long an armed node may take to reach its moment.
-const TO_REACH: Duration = Duration::from_secs(10);
 
 /// How much is done.
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +109,7 @@ impl Chaos {
                 }
                 self.start(one).await
             }
-            Event::Labelled(commit, moment) => self.labelled(one, other, commit, moment).await,
+            Event::Labelled(commit, moment) => self.walk_to(one, other, commit, moment).await,
             Event::Freeze => self.freeze(one, other).await,
             Event::Outage => self.outage().await,
             Event::Refusal => {
@@ -139,102 +123,24 @@ impl Chaos {
         }
     }
 
-    fn kill(&mut self, node: usize) -> Result<()> {
+    pub(crate) fn kill(&mut self, node: usize) -> Result<()> {
         let node = &mut self.stage.nodes[node];
-        if !node.kill()? {
+        if let Some(status) = node.kill()? {
+            let log = node.log();
             self.stage.api.complain(format!(
-                "{} had ended by itself; see {}",
+                "{} had ended by itself with {status}; see {}",
                 node.name,
-                node.log().display()
+                log.display()
             ));
         }
         self.done.kills += 1;
         Ok(())
     }
 
-    async fn start(&mut self, node: usize) -> Result<()> {
+    pub(crate) async fn start(&mut self, node: usize) -> Result<()> {
         let node = &mut self.stage.nodes[node];
         node.start(None)?;
         node.ready(&self.stage.api.http).await
-    }
-
-    /// Starts a node that will kill itself at a label, and sees to it that it gets there.
-    async fn labelled(&mut self, one: usize, other: usize, commit: Commit, moment: Moment) -> Result<()> {
-        let most = match commit {
-            Commit::Turn => 40,
-            Commit::Submissions => 15,
-            Commit::Action => 3,
-            _ => 1,
-        };
-        let nth = self.rng.random_range(1..=most);
-        self.kill(one)?;
-        // Leases run out only where somebody died, and whoever sweeps first leaves nothing to sweep.
-        let alone = commit == Commit::Sweep;
-        if alone {
-            self.kill(other)?;
-        }
-        self.stage.nodes[one].start(Some(&armed(commit, moment, nth)))?;
-        let (began, mut reached) = (Instant::now(), false);
-        while began.elapsed() < TO_REACH && !reached {
-            reached = self.stage.nodes[one].ended()?.is_some();
-            if !reached {
-                self.provoke(one, commit).await;
-                tokio::time::sleep(Duration::from_millis(60)).await;
-            }
-        }
-        let label = format!("{commit}.{moment}");
-        if reached {
-            use std::os::unix::process::ExitStatusExt as _;
-            let status = self.stage.nodes[one].ended()?;
-            if status.and_then(|status| status.signal()) != Some(Signal::KILL.as_raw()) {
-                self.stage.api.complain(format!(
-                    "a node armed with {label} ended with {status:?} instead of by SIGKILL"
-                ));
-            }
-            *self.done.labelled.entry(label).or_default() += 1;
-            self.done.kills += 1;
-            self.stage.nodes[one].kill()?;
-        } else {
-            *self.done.unreached.entry(label).or_default() += 1;
-            self.kill(one)?;
-        }
-        if alone {
-            self.start(other).await?;
-        }
-        self.start(one).await
-    }
-
-    /// Does what leads to a commit that the load alone makes too seldom.
-    async fn provoke(&mut self, node: usize, commit: Commit) {
-        match commit {
-            Commit::Session => {
-                self.stage.api.sign_in(node).await;
-            }
-            Commit::Action | Commit::Resolve => {
-                let Reply::Answered(200, body) =
-                    self.stage.api.get(node, "/api/v1/dead-letters?status=open&limit=20").await
-                else {
-                    return;
-                };
-                let Some(letters) = body["items"].as_array().filter(|letters| !letters.is_empty()) else {
-                    return;
-                };
-                let letter = &letters[self.rng.random_range(0..letters.len())];
-                let id = letter["id"].as_str().unwrap_or_default();
-                let key = letter["operation"]["key"].as_str().unwrap_or_default();
-                let action = format!("provoked-{}", self.rng.random::<u64>());
-                if commit == Commit::Action {
-                    self.stage
-                        .api
-                        .act(node, 0, id, "replay", &action, json!({"reason": "to reach a label"}))
-                        .await;
-                } else {
-                    let body = resolution(&self.stage.destinations, letter, key);
-                    self.stage.api.act(node, 0, id, "resolve", &action, body).await;
-                }
-            }
-            _ => {}
-        }
     }
 
     /// Stops a node for longer than its lease; sometimes the other one dies meanwhile.

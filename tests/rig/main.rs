@@ -12,6 +12,7 @@ mod chaos;
 mod class;
 mod destination;
 mod effects;
+mod labels;
 mod load;
 mod node;
 mod odd;
@@ -118,6 +119,8 @@ async fn all(size: &Size) -> Result<Report> {
         Err(_) => rand::random::<u32>().into(),
     };
     eprintln!("{} run, seed {seed}", size.name);
+    // Now: who goes on working in the checkout meanwhile changes nothing of what runs.
+    let commit = report::commit();
     let only = std::env::var("DLO_RIG_DATABASE").ok();
     let mut databases = Vec::new();
     for name in ["sqlite", "postgres"] {
@@ -133,7 +136,7 @@ async fn all(size: &Size) -> Result<Report> {
         size: size.name,
         seed,
         machine: Machine::here(),
-        commit: report::commit(),
+        commit,
         date: Ambient::system().now().to_string().chars().take(10).collect(),
         databases,
     };

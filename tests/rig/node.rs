@@ -108,14 +108,14 @@ impl Node {
         kill_process(Pid::from_child(child), signal).context("the signal is sent")
     }
 
-    /// Kills it; false when it had ended by itself before, which no node should.
-    pub(crate) fn kill(&mut self) -> Result<bool> {
-        let Some(mut child) = self.child.take() else { return Ok(true) };
-        let ran = child.try_wait()?.is_none();
-        // SIGKILL; one that ended a moment ago is as dead.
+    /// Kills it; how it had ended before, where it had.
+    pub(crate) fn kill(&mut self) -> Result<Option<ExitStatus>> {
+        let Some(mut child) = self.child.take() else { return Ok(None) };
+        let ended = child.try_wait()?;
+        // One that ended a moment ago is as dead.
         let _ = child.kill();
         child.wait()?;
-        Ok(ran)
+        Ok(ended)
     }
 }
 

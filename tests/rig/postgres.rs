@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
-use rustix::process::geteuid;
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
 
 /// A running cluster; it ends with this value.
@@ -78,15 +78,11 @@ impl Postgres {
     pub(crate) fn kill_a_child(&self, pick: usize) -> Result<()> {
         let pid = fs::read_to_string(self.data().join("postmaster.pid"))?;
         let parent = pid.lines().next().context("the server's number")?.to_owned();
-        let found = Command::new("pgrep").args(["-P", &parent, "-f", "127.0.0.1"]).output()?;
-        let children: Vec<String> = String::from_utf8(found.stdout)?.lines().map(str::to_owned).collect();
-        let Some(child) = children.get(pick % children.len().max(1)) else { return self.crash_and_up() };
-        succeed(Command::new("kill").args(["-KILL", child]))
-    }
-
-    fn crash_and_up(&self) -> Result<()> {
-        self.crash()?;
-        self.up()
+        let children = serving(&parent)?;
+        let child = children.get(pick % children.len().max(1)).context("the server serves nobody")?;
+        // One that has just ended needs no killing.
+        let _ = kill_process(*child, Signal::KILL);
+        Ok(())
     }
 
     /// What the server calls itself, for people.
@@ -121,6 +117,22 @@ impl Drop for Postgres {
         // One that is down already is down.
         let _ = self.crash();
     }
+}
+
+/// The server's processes that serve a client each.
+fn serving(parent: &str) -> Result<Vec<Pid>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let Ok(number) = entry.file_name().to_string_lossy().parse() else { continue };
+        // A process that ends meanwhile has neither file any more.
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let title = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+        let its_parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+        if its_parent == Some(parent) && title.contains("127.0.0.1") {
+            found.extend(Pid::from_raw(number));
+        }
+    }
+    Ok(found)
 }
 
 /// Debian keeps the server's programs out of PATH, one folder a version; the newest wins.

@@ -11,7 +11,8 @@ use tokio::sync::watch;
 
 use crate::Size;
 use crate::audit::{self, Findings};
-use crate::chaos::{Chaos, Done, SERVING};
+use crate::chaos::{Chaos, Done};
+use crate::labels::SERVING;
 use crate::load;
 use crate::node::Node;
 use crate::operators::{Acts, Operators};
@@ -44,7 +45,7 @@ pub(crate) async fn on(name: &str, size: &Size, seed: u64) -> Result<Run> {
         done: Done { kills: calm.commands_killed, ..Done::default() },
     };
     let operators = storm(&mut chaos, size, seed).await?;
-    audit::quiet(&api).await?;
+    let left = audit::quiet(&api).await;
     let findings = audit::compare(&api, &book.all(), &chaos.stage.destinations, &chaos.done.woken).await?;
     let panics = panics(&chaos.stage.nodes)?;
     let complaints = api.complaints();
@@ -54,7 +55,8 @@ pub(crate) async fn on(name: &str, size: &Size, seed: u64) -> Result<Run> {
     let alive = ("no node panicked", panics.is_empty(), format!("{} lines", panics.len()));
     checks.extend(calm_checks(&calm, &findings, size));
     checks.extend(storm_checks(&chaos.done, size));
-    checks.extend([answered, alive].map(|(name, holds, found)| Check {
+    let ended = ("what was accepted came to its end", left == 0, format!("{left} did not"));
+    checks.extend([answered, alive, ended].map(|(name, holds, found)| Check {
         name: name.to_owned(),
         holds,
         found,
