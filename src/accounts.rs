@@ -16,7 +16,7 @@ use crate::domain::actor::{Actor, Role};
 use crate::domain::ambient::Ambient;
 use crate::store::accounts::{self, UserRow};
 use crate::store::audit::{self, AuditRow};
-use crate::store::{Db, StoreError, Tx, sessions};
+use crate::store::{Commit, Db, StoreError, Tx, sessions};
 use passwords::{hash_password, verify};
 
 /// Why something about an account was refused.
@@ -98,7 +98,7 @@ pub async fn sign_in_from(
         origin: origin.to_owned(),
     };
     audit::insert(&mut tx, &row).await?;
-    tx.commit().await?;
+    tx.commit(Commit::Account).await?;
     Ok(user)
 }
 
@@ -130,7 +130,7 @@ pub async fn add_user(
         return Err(AccountError::Name(format!("the name {name:?} is taken")));
     }
     note(&mut tx, ambient, by, "user_add", &format!("{name} as {role}")).await?;
-    tx.commit().await?;
+    tx.commit(Commit::Account).await?;
     Ok(user)
 }
 
@@ -150,7 +150,7 @@ pub async fn set_role(
     accounts::set_role(&mut tx, user.id, role).await?;
     sessions::delete_of_user(&mut tx, user.id).await?;
     note(&mut tx, ambient, by, "user_role", &format!("{name}: {} to {role}", user.role)).await?;
-    Ok(tx.commit().await?)
+    Ok(tx.commit(Commit::Account).await?)
 }
 
 /// Shuts a person out, at once.
@@ -161,7 +161,7 @@ pub async fn disable(db: &Db, ambient: &Ambient, name: &str, by: &By<'_>) -> Res
     accounts::disable(&mut tx, user.id, ambient.now()).await?;
     sessions::delete_of_user(&mut tx, user.id).await?;
     note(&mut tx, ambient, by, "user_disable", name).await?;
-    Ok(tx.commit().await?)
+    Ok(tx.commit(Commit::Account).await?)
 }
 
 /// Lets a person in again who was shut out, with the role and the password that they had.
@@ -170,7 +170,7 @@ pub async fn enable(db: &Db, ambient: &Ambient, name: &str, by: &By<'_>) -> Resu
     let user = known(&mut tx, name).await?;
     accounts::enable(&mut tx, user.id).await?;
     note(&mut tx, ambient, by, "user_enable", name).await?;
-    Ok(tx.commit().await?)
+    Ok(tx.commit(Commit::Account).await?)
 }
 
 /// Refuses what would leave nobody who can manage people. The admins' rows stay locked, so that two
@@ -202,7 +202,7 @@ pub async fn change_password(
     accounts::set_password(&mut tx, user.id, &hash).await?;
     sessions::delete_of_user(&mut tx, user.id).await?;
     note(&mut tx, ambient, by, "password_change", name).await?;
-    Ok(tx.commit().await?)
+    Ok(tx.commit(Commit::Account).await?)
 }
 
 /// Adds an entry about accounts to the audit.

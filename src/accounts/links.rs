@@ -10,7 +10,7 @@ use crate::domain::actor::{Actor, Role};
 use crate::domain::ambient::Ambient;
 use crate::domain::time::Timestamp;
 use crate::store::accounts::{self, UserRow};
-use crate::store::{Db, Tx, sessions};
+use crate::store::{Commit, Db, Tx, sessions};
 
 /// How long a one-time link works.
 pub const LINK_LASTS: Duration = Duration::from_mins(30);
@@ -31,7 +31,7 @@ pub async fn make_link(
     };
     accounts::insert_link(&mut tx, &hash_secret(&secret), user_id, now, now.plus(LINK_LASTS)).await?;
     note(&mut tx, ambient, by, "link", user.unwrap_or("first account")).await?;
-    tx.commit().await?;
+    tx.commit(Commit::Link).await?;
     Ok(secret)
 }
 
@@ -111,7 +111,7 @@ pub async fn use_link(
     };
     let actor = Actor::Person { name: name.clone(), role: Role::Viewer };
     note(&mut tx, ambient, &By { actor: &actor, origin }, action, "by a one-time link").await?;
-    tx.commit().await?;
+    tx.commit(Commit::Account).await?;
     Ok(name)
 }
 

@@ -9,7 +9,7 @@ use super::{AccountError, By, checked_name, hash_secret, note};
 use crate::domain::actor::Scope;
 use crate::domain::ambient::Ambient;
 use crate::store::accounts::{self, TokenRow};
-use crate::store::{Db, StoreError};
+use crate::store::{Commit, Db, StoreError};
 
 /// Begins every API token, so that a leaked one is recognised.
 const TOKEN_PREFIX: &str = "dlo_";
@@ -41,7 +41,7 @@ pub async fn create_token(
         return Err(AccountError::Name(format!("a token named {name:?} exists already")));
     }
     note(&mut tx, ambient, by, "token_create", &format!("{name} for {scope}")).await?;
-    tx.commit().await?;
+    tx.commit(Commit::Token).await?;
     Ok(secret)
 }
 
@@ -52,7 +52,7 @@ pub async fn revoke_token(db: &Db, ambient: &Ambient, name: &str, by: &By<'_>) -
         return Err(AccountError::Unknown(format!("working token named {name:?}")));
     }
     note(&mut tx, ambient, by, "token_revoke", name).await?;
-    Ok(tx.commit().await?)
+    Ok(tx.commit(Commit::Token).await?)
 }
 
 /// Whoever holds a token's secret; absent when it does not work.
@@ -70,7 +70,7 @@ pub async fn token_holder(db: &Db, ambient: &Ambient, secret: &str) -> Result<Op
     if row.last_used_at.is_none_or(|last| now.since(last) > Duration::from_mins(1)) {
         let mut tx = db.begin().await?;
         accounts::touch_token(&mut tx, row.id, now).await?;
-        tx.commit().await?;
+        tx.commit(Commit::Token).await?;
     }
     Ok(Some(row))
 }

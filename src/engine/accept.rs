@@ -18,7 +18,7 @@ use crate::domain::ambient::Ambient;
 use crate::domain::key::{DestinationKey, KeyError, OperationKey, PayloadDigest};
 use crate::domain::operation::{NewOperation, NewStep};
 use crate::store::events::{self, EventKind, EventRow};
-use crate::store::{Db, MAX_ROWS, StoreError, operations};
+use crate::store::{Commit, Db, MAX_ROWS, StoreError, operations};
 
 /// Submissions that may wait for a commit before senders have to.
 const QUEUE: usize = 1024;
@@ -318,6 +318,6 @@ async fn commit(
         .collect();
     events::insert(&mut tx, &notes).await?;
     crate::store::work::announce(&mut tx).await?;
-    tx.commit().await?;
+    tx.commit(Commit::Submissions).await?;
     Ok(answers)
 }

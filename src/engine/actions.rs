@@ -17,7 +17,7 @@ use crate::gate::{Gate, GateError};
 use crate::store::audit::{self, AuditRow};
 use crate::store::dead_letters::{self, DeadLetterRow};
 use crate::store::work::{self, NewWork};
-use crate::store::{StoreError, Tx, actions};
+use crate::store::{Commit, StoreError, Tx, actions};
 
 /// The longest reason, in characters.
 pub const MAX_REASON: usize = 1_000;
@@ -218,7 +218,7 @@ async fn send_again(
     };
     audit::insert(&mut tx, &entry).await?;
     actions::answer(&mut tx, &actor, request.action_id, &serde_json::to_string(&answer)?).await?;
-    tx.commit().await?;
+    tx.commit(Commit::Action).await?;
     Ok(answer)
 }
 

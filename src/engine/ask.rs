@@ -17,7 +17,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::words;
 use crate::gate::Gate;
 use crate::store::audit::{self, AuditRow};
-use crate::store::{StoreError, actions, work};
+use crate::store::{Commit, StoreError, actions, work};
 
 /// How often an answer is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -103,7 +103,7 @@ pub async fn ask(gate: &Gate, operation: Uuid, request: &Request<'_>) -> Result<
     audit::insert(&mut tx, &entry).await?;
     actions::answer(&mut tx, &actor, request.action_id, &serde_json::to_string(&question)?).await?;
     work::announce(&mut tx).await?;
-    tx.commit().await?;
+    tx.commit(Commit::Action).await?;
     Ok(question)
 }
 

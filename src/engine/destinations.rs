@@ -6,7 +6,7 @@ use crate::domain::actor::Right;
 use crate::gate::Gate;
 use crate::store::audit::{self, AuditRow};
 use crate::store::destinations::{self, HealthRow};
-use crate::store::{StoreError, Tx, actions, work};
+use crate::store::{Commit, StoreError, Tx, actions, work};
 
 /// A destination's health, and what waits for it.
 #[derive(Clone, Debug)]
@@ -69,6 +69,6 @@ async fn change(gate: &Gate, name: &str, pause: bool, request: &Request<'_>) -> 
     };
     audit::insert(&mut tx, &entry).await?;
     actions::answer(&mut tx, &actor, request.action_id, action).await?;
-    tx.commit().await?;
+    tx.commit(Commit::Action).await?;
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::domain::dead_letter::Resolution;
 use crate::gate::Gate;
 use crate::store::audit::{self, AuditRow};
 use crate::store::dead_letters::{self, Closing};
-use crate::store::{actions, work};
+use crate::store::{Commit, actions, work};
 
 /// How a dead letter is closed.
 #[derive(Clone, Debug)]
@@ -72,6 +72,6 @@ pub async fn resolve(
     };
     audit::insert(&mut tx, &entry).await?;
     actions::answer(&mut tx, &actor, request.action_id, "resolved").await?;
-    tx.commit().await?;
+    tx.commit(Commit::Resolve).await?;
     Ok(())
 }

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::HookOutcome;
 use crate::store::hooks::{self, HookCount, hour_of};
-use crate::store::{Db, StoreError};
+use crate::store::{Commit, Db, StoreError};
 
 /// Between two commits: the database's one writer has other work.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -135,5 +135,5 @@ async fn commit(db: &Db, shared: &Shared) {
 async fn write(db: &Db, rows: &[HookCount]) -> Result<(), StoreError> {
     let mut tx = db.begin().await?;
     hooks::add(&mut tx, rows).await?;
-    tx.commit().await
+    tx.commit(Commit::Hooks).await
 }

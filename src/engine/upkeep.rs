@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
 use crate::domain::ambient::Ambient;
-use crate::store::{Db, StoreError, hooks, sessions, work};
+use crate::store::{Commit, Db, StoreError, hooks, sessions, work};
 
 const TIDY_EVERY: Duration = Duration::from_mins(5);
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
@@ -47,7 +47,7 @@ async fn drop_sessions(db: &Db, ambient: &Ambient) -> Result<(), StoreError> {
     loop {
         let mut tx = db.begin().await?;
         let dropped = sessions::delete_expired(&mut tx, ambient.now()).await?;
-        tx.commit().await?;
+        tx.commit(Commit::Tidy).await?;
         if dropped == 0 {
             return Ok(());
         }
@@ -58,5 +58,5 @@ async fn drop_sessions(db: &Db, ambient: &Ambient) -> Result<(), StoreError> {
 async fn drop_counts(db: &Db, ambient: &Ambient) -> Result<(), StoreError> {
     let mut tx = db.begin().await?;
     hooks::delete_before(&mut tx, ambient.now().minus(hooks::KEPT)).await?;
-    tx.commit().await
+    tx.commit(Commit::Tidy).await
 }

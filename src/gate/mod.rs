@@ -36,7 +36,7 @@ use crate::config::{Config, Destination};
 use crate::domain::ambient::Ambient;
 use crate::domain::operation::IllegalMove;
 use crate::domain::time::Timestamp;
-use crate::store::{Db, MAX_ROWS, StoreError, Tx, work};
+use crate::store::{Commit, Db, MAX_ROWS, StoreError, Tx, work};
 use admit::Holder;
 use budget::Budgets;
 use health::Health;
@@ -132,7 +132,7 @@ impl Gate {
         }
         health.taken(&self.config, &taken, now);
         health.save(&mut tx).await?;
-        tx.commit().await?;
+        tx.commit(Commit::Turn).await?;
         ended.clear();
         Ok(Turn { permits, settled, claimed, more })
     }
@@ -187,7 +187,7 @@ impl Gate {
         let mut tx = self.db.begin().await?;
         let Some(row) = work::one(&mut tx, operation).await? else { return Ok(None) };
         let admissions = admit::admit(self, &mut tx, vec![row], holder).await?;
-        tx.commit().await?;
+        tx.commit(Commit::Turn).await?;
         Ok(admissions.into_iter().next())
     }
 
@@ -202,7 +202,7 @@ impl Gate {
         }
         let count = rows.len();
         settle::lost(self, &mut tx, rows).await?;
-        tx.commit().await?;
+        tx.commit(Commit::Sweep).await?;
         Ok(count)
     }
 

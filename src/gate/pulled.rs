@@ -13,7 +13,7 @@ use crate::domain::attempt::Outcome;
 use crate::domain::classify::Event;
 use crate::domain::time::Timestamp;
 use crate::store::work::{self, NewWork, Room};
-use crate::store::{attempts, operations};
+use crate::store::{Commit, attempts, operations};
 
 /// What became of a program's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Gate {
         let mut tx = self.db.begin().await?;
         let rows = lanes::pick(work::due(&mut tx, now, &rooms).await?, most);
         let admissions = admit::admit(self, &mut tx, rows, Holder { node: by, lease, began }).await?;
-        tx.commit().await?;
+        tx.commit(Commit::Turn).await?;
         Ok(admissions.into_iter().filter_map(Admission::into_permit).map(Permit::hand_out).collect())
     }
 
@@ -72,7 +72,7 @@ impl Gate {
         if !own || !ledger::extend(&mut tx, attempt, fence, until).await? {
             return Ok(None);
         }
-        tx.commit().await?;
+        tx.commit(Commit::Turn).await?;
         Ok(Some(until))
     }
 
@@ -111,7 +111,7 @@ impl Gate {
         let ended = [Settlement { held: Box::new(held), event, at: now }];
         let (counted, _) = settle::settle(self, &mut tx, &ended).await?;
         work::announce(&mut tx).await?;
-        tx.commit().await?;
+        tx.commit(Commit::Turn).await?;
         Ok(if counted == 1 { Heard::Counted } else { Heard::TooLate })
     }
 }

@@ -89,6 +89,7 @@ pub mod actions;
 pub mod alerts;
 pub mod attempts;
 pub mod audit;
+mod commit;
 pub mod dead_letters;
 pub mod destinations;
 pub mod events;
@@ -99,6 +100,8 @@ pub mod results;
 pub mod sessions;
 mod types;
 pub mod work;
+
+pub use commit::{Commit, Moment};
 
 /// Rows of one multi-row statement at most: bounds the number of statement texts that the
 /// connections keep prepared.
@@ -264,12 +267,14 @@ impl Db {
 }
 
 impl Tx {
-    /// Makes it durable.
-    pub async fn commit(self) -> Result<(), StoreError> {
+    /// Makes it durable, under the name of what it holds.
+    pub async fn commit(self, what: Commit) -> Result<(), StoreError> {
+        what.passes(Moment::Before);
         match self {
             Self::Sqlite(tx) => tx.commit().await?,
             Self::Postgres(tx) => tx.commit().await?,
         }
+        what.passes(Moment::After);
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::guard::IDLE;
 use crate::domain::ambient::Ambient;
 use crate::domain::time::Timestamp;
-use crate::store::{Db, StoreError, sessions};
+use crate::store::{Commit, Db, StoreError, sessions};
 
 /// The name under which a session keeps whose it is.
 pub const USER: &str = "user";
@@ -72,7 +72,7 @@ impl SessionStore for Sessions {
                 .await
                 .map_err(failed)?;
             if added {
-                return tx.commit().await.map_err(failed);
+                return tx.commit(Commit::Session).await.map_err(failed);
             }
             record.id = Id::default();
         }
@@ -83,7 +83,7 @@ impl SessionStore for Sessions {
         sessions::save(&mut tx, &hash(&record.id), owner(record), &text(record)?, self.ends())
             .await
             .map_err(failed)?;
-        tx.commit().await.map_err(failed)
+        tx.commit(Commit::Session).await.map_err(failed)
     }
 
     async fn load(&self, id: &Id) -> Result<Option<Record>> {
@@ -98,6 +98,6 @@ impl SessionStore for Sessions {
     async fn delete(&self, id: &Id) -> Result<()> {
         let mut tx = self.db.begin().await.map_err(failed)?;
         sessions::delete(&mut tx, &hash(id)).await.map_err(failed)?;
-        tx.commit().await.map_err(failed)
+        tx.commit(Commit::Session).await.map_err(failed)
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dead_letter_office::accounts::{self, AccountError, By, LinkFor};
 use dead_letter_office::domain::actor::{Actor, Right, Role, Scope};
-use dead_letter_office::store::{accounts as rows, sessions};
+use dead_letter_office::store::{Commit, accounts as rows, sessions};
 
 use crate::support::app::TestApp;
 use crate::support::databases::{TestDatabase, on_both};
@@ -127,7 +127,7 @@ async fn a_change_of_a_person_ends_their_sessions(db: TestDatabase) {
     for change in 0..4 {
         let mut tx = db.begin().await.unwrap();
         assert!(sessions::insert(&mut tx, b"hers", Some(olga), "{}", end).await.unwrap());
-        tx.commit().await.unwrap();
+        tx.commit(Commit::Session).await.unwrap();
         match change {
             0 => accounts::set_role(db, ambient, "olga", Role::Approver, &by()).await.unwrap(),
             1 => {

@@ -186,7 +186,7 @@ async fn junk_adds_to_a_number_and_not_to_the_database(db: TestDatabase) {
     assert_eq!(desk.app.raw().await.counts().await["hook_counts"], 2);
     let mut tx = desk.app.engine.db().begin().await.unwrap();
     hooks::delete_before(&mut tx, desk.app.now().minus(Duration::from_mins(30))).await.unwrap();
-    tx.commit().await.unwrap();
+    tx.commit(dead_letter_office::store::Commit::Hooks).await.unwrap();
     assert_eq!(desk.app.raw().await.counts().await["hook_counts"], 1);
 }
 

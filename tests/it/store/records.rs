@@ -6,7 +6,7 @@ use dead_letter_office::demo::destination::Behaviour;
 use dead_letter_office::domain::actor::Role;
 use dead_letter_office::engine::report::{AttemptReport, OperationReport};
 use dead_letter_office::engine::thread::{self, Knowledge};
-use dead_letter_office::store::{Db, StoreError, audit, operations, sessions};
+use dead_letter_office::store::{Commit, Db, StoreError, audit, operations, sessions};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -67,7 +67,7 @@ async fn sessions_come_and_go(db: TestDatabase) {
     sessions::delete(&mut tx, b"a").await.unwrap();
     assert_eq!(sessions::delete_expired(&mut tx, now).await.unwrap(), 0);
     assert_eq!(sessions::delete_expired(&mut tx, end).await.unwrap(), 2);
-    tx.commit().await.unwrap();
+    tx.commit(Commit::Session).await.unwrap();
 }
 
 async fn recent_reasons_are_each_told_once(db: TestDatabase) {

@@ -94,7 +94,7 @@ impl TestApp {
         for name in self.engine.config().destinations.keys() {
             let mut tx = self.engine.db().begin().await.unwrap();
             resumed += usize::from(self.engine.gate().resume(&mut tx, name).await.unwrap());
-            tx.commit().await.unwrap();
+            tx.commit(dead_letter_office::store::Commit::Action).await.unwrap();
         }
         resumed
     }
