@@ -1,7 +1,8 @@
 //! How fast operations are accepted and carried out, beside the bare figures of the same machine in
 //! the same run: an HTTP client without a store, and commits without anything around them.
 //!
-//! `benches/run settle` starts what it needs and calls this. Prints a table, and writes it as JSON.
+//! `benches/run settle` and `benches/run stall` start what is needed and call this. Prints a table, and
+//! writes it as JSON.
 
 #![allow(clippy::cast_precision_loss, reason = "counts of a benchmark, far below 2^52")]
 
@@ -10,6 +11,7 @@ mod client;
 mod measure;
 mod product;
 mod server;
+mod stall;
 
 use std::path::PathBuf;
 
@@ -29,9 +31,10 @@ async fn main() -> Result<()> {
     match arguments.first().map(String::as_str) {
         Some("destination") => return server::run().await,
         Some("client") => return client::run(&arguments[1..]).await,
-        Some("settle") | None => {}
-        Some(other) => bail!("there is no benchmark {other:?}; there is: settle"),
+        Some("settle" | "stall") | None => {}
+        Some(other) => bail!("there is no benchmark {other:?}; there are: settle, stall"),
     }
+    let stalls = arguments.first().is_some_and(|what| what == "stall");
     // Nothing to do when another part of the process was first.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let postgres = std::env::var("DLO_BENCH_POSTGRES").ok();
@@ -40,8 +43,16 @@ async fn main() -> Result<()> {
     let mut figures = Figures::default();
     for round in 0..ROUNDS {
         eprintln!("round {} of {ROUNDS}", round + 1);
-        bare::client(&mut figures, &destination.url).await?;
         let file = |name: &str| format!("sqlite:{}/{name}-{round}.db", folder.path().display());
+        if stalls {
+            stall::measure(&mut figures, "SQLite", &file("stall"), &destination.url).await?;
+            if let Some(server) = &postgres {
+                let database = product::fresh_postgres(server, &format!("stall_{round}")).await?;
+                stall::measure(&mut figures, "PostgreSQL", &database, &destination.url).await?;
+            }
+            continue;
+        }
+        bare::client(&mut figures, &destination.url).await?;
         bare::sqlite(&mut figures, &file("bare")).await?;
         product::measure(&mut figures, "SQLite", &file("product"), &destination.url, None).await?;
         if let Some(server) = &postgres {
@@ -51,11 +62,10 @@ async fn main() -> Result<()> {
             product::measure(&mut figures, "PostgreSQL", &database, &destination.url, cpu_of).await?;
         }
     }
-    print(&figures)?;
-    Ok(())
+    print(&figures, if stalls { "stall" } else { "settle" })
 }
 
-fn print(figures: &Figures) -> Result<()> {
+fn print(figures: &Figures, benchmark: &str) -> Result<()> {
     let rows: Vec<(&str, Figure)> = figures.medians();
     println!("| what | median | lowest | highest | unit |");
     println!("| --- | ---: | ---: | ---: | --- |");
@@ -93,6 +103,16 @@ fn print(figures: &Figures) -> Result<()> {
             "PostgreSQL: submitted in batches",
             "PostgreSQL: bare rows, 100 a commit",
         ),
+        (
+            "SQLite: p99 of the queue wait, with a stall / without",
+            "SQLite: queue wait, another stalled, p99",
+            "SQLite: queue wait, nothing else there, p99",
+        ),
+        (
+            "PostgreSQL: p99 of the queue wait, with a stall / without",
+            "PostgreSQL: queue wait, another stalled, p99",
+            "PostgreSQL: queue wait, nothing else there, p99",
+        ),
     ] {
         let of =
             |wanted: &str| rows.iter().find(|(name, _)| *name == wanted).map(|(_, figure)| figure.median);
@@ -101,7 +121,7 @@ fn print(figures: &Figures) -> Result<()> {
         }
     }
     let file = PathBuf::from(
-        std::env::var("DLO_BENCH_JSON").unwrap_or_else(|_| "target/bench/settle.json".to_owned()),
+        std::env::var("DLO_BENCH_JSON").unwrap_or_else(|_| format!("target/bench/{benchmark}.json")),
     );
     if let Some(parent) = file.parent() {
         std::fs::create_dir_all(parent)?;

@@ -53,6 +53,7 @@ pub(super) fn storm() -> Vec<Scene> {
         // Nobody can know.
         scene(Kind::Receipt, vec![lost()]),
         scene(Kind::Receipt, vec![Behaviour::Garbage { effect: true }]),
+        scene(Kind::Receipt, vec![Behaviour::Hang { effect: true }]),
         // Refused: data, card, credential, right.
         scene(Kind::Ticket, vec![no_customer()]),
         scene(
@@ -71,7 +72,13 @@ pub(super) fn storm() -> Vec<Scene> {
         // What holds a whole destination up comes last: a word to wait, and a sign-in that is no longer
         // accepted, which pauses the CRM until somebody resumes it.
         scene(Kind::Charge, vec![Behaviour::retry_after(429, 15)]),
-        scene(Kind::Contact, vec![Behaviour::error(401, "token_expired", "The access token has expired")]),
+        scene(
+            Kind::Contact,
+            vec![
+                Behaviour::retry_after(421, 9),
+                Behaviour::error(401, "token_expired", "The access token has expired"),
+            ],
+        ),
     ]
 }
 
