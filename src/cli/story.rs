@@ -169,7 +169,10 @@ fn body(thread: &Thread, entry: &Entry, config: &Config) -> String {
 pub(super) fn attempt_text(thread: &Thread, attempt: &AttemptRow, config: &Config) -> String {
     let facts = attempt_facts(thread, attempt, config);
     let mut text = wrapped(&attempt_sentence(attempt, &facts), INDENT);
-    let mut details = vec![format!("attempt {} ({})", attempt.number, words::cause(attempt.cause))];
+    let mut details = vec![match attempt.asked {
+        Some(_) => format!("asked by {}", attempt.requested_by),
+        None => format!("attempt {} ({})", attempt.number, words::cause(attempt.cause)),
+    }];
     if let Some(status) = attempt.status {
         details.push(format!("answered {status}"));
     }

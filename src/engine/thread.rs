@@ -5,6 +5,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::domain::attempt::Outcome;
+use crate::domain::classify::Symptom;
 use crate::domain::dead_letter::Resolution;
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::KnownResult;
@@ -203,10 +204,16 @@ impl Thread {
             kind: "attempt".to_owned(),
             actor: attempt.requested_by.clone(),
             text: format!(
-                "{}, attempt {}: {}{}",
+                "{}, {}: {}{}",
                 self.step_name(attempt.position),
-                attempt.number,
-                attempt.outcome,
+                match attempt.asked {
+                    Some(_) => "the destination was asked".to_owned(),
+                    None => format!("attempt {}", attempt.number),
+                },
+                match (&attempt.asked, attempt.symptom.and_then(Symptom::finding)) {
+                    (Some(_), Some(finding)) => finding.as_str(),
+                    _ => attempt.outcome.as_str(),
+                },
                 attempt.error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default()
             ),
             attempt: Some(attempt.id),

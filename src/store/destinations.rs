@@ -65,31 +65,37 @@ pub async fn all(tx: &mut Tx) -> Result<Vec<HealthRow>, StoreError> {
     Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(COLUMNS)).fetch_all(c).await)?)
 }
 
-/// Of these, made where there is none yet, and locked until the transaction ends: what is decided
-/// on them is decided by one node at a time.
-pub async fn lock(tx: &mut Tx, names: &[&str]) -> Result<Vec<HealthRow>, StoreError> {
+/// Makes the rows of destinations of which nothing was known.
+pub async fn add(tx: &mut Tx, names: &[&str]) -> Result<(), StoreError> {
     if names.is_empty() {
-        return Ok(Vec::new());
+        return Ok(());
     }
-    // In one order on all nodes, which would wait for each other otherwise.
-    let mut names = names.to_vec();
-    names.sort_unstable();
     let sql = format!(
         "INSERT INTO destinations (name) VALUES {} ON CONFLICT (name) DO NOTHING",
         placeholders(names.len(), 1)
     );
     on!(&mut *tx, c => {
         let mut query = sqlx::query(AssertSqlSafe(sql));
-        for name in &names {
+        for name in names {
             query = query.bind(*name);
         }
         query.execute(c).await?;
     });
+    Ok(())
+}
+
+/// Reads these and keeps them as they are until the transaction ends: what is decided on them is
+/// decided by one node at a time.
+pub async fn lock(tx: &mut Tx, names: &[&str]) -> Result<Vec<HealthRow>, StoreError> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    // In one order on all nodes, which would wait for each other otherwise.
     let lock = if tx.is_postgres() { " ORDER BY name FOR UPDATE" } else { "" };
     let sql = format!("{COLUMNS} WHERE name IN {}{lock}", placeholders(1, names.len()));
     Ok(on!(tx, c => {
         let mut query = sqlx::query_as(AssertSqlSafe(sql));
-        for name in &names {
+        for name in names {
             query = query.bind(*name);
         }
         query.fetch_all(c).await?
