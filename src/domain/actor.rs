@@ -5,7 +5,7 @@ text_enum! {
     pub enum Role {
         /// Looks.
         Viewer = "viewer",
-        /// Also replays and resolves.
+        /// Also replays, corrects and resolves.
         Operator = "operator",
         /// Also overrides.
         Approver = "approver",
@@ -21,7 +21,7 @@ text_enum! {
         Submit = "submit",
         /// Read everything but people.
         Read = "read",
-        /// Read, replay, resolve and override.
+        /// Read, replay, correct, resolve and override.
         Operate = "operate",
     }
 }
@@ -37,6 +37,8 @@ text_enum! {
         Submit = "submit",
         /// Have a dead letter tried again through all checks.
         Replay = "replay",
+        /// Hand in changed data in a failed operation's place.
+        Correct = "correct",
         /// Close a dead letter.
         Resolve = "resolve",
         /// Waive a named check.
@@ -60,7 +62,7 @@ impl Role {
     pub fn least(right: Right) -> Self {
         match right {
             Right::View | Right::Audit => Self::Viewer,
-            Right::Replay | Right::Resolve | Right::ViewPayload => Self::Operator,
+            Right::Replay | Right::Correct | Right::Resolve | Right::ViewPayload => Self::Operator,
             Right::Override => Self::Approver,
             Right::Submit | Right::ManagePeople | Right::ManageTokens => Self::Admin,
         }
@@ -73,7 +75,7 @@ impl Scope {
         match right {
             Right::Submit => self == Self::Submit,
             Right::View | Right::ViewPayload | Right::Audit => self != Self::Submit,
-            Right::Replay | Right::Resolve | Right::Override => self == Self::Operate,
+            Right::Replay | Right::Correct | Right::Resolve | Right::Override => self == Self::Operate,
             Right::ManagePeople | Right::ManageTokens => false,
         }
     }

@@ -3,6 +3,8 @@
 
 pub mod accept;
 pub mod actions;
+pub mod correct;
+mod draft;
 pub mod guard;
 pub mod preview;
 pub mod report;

@@ -19,6 +19,7 @@ mod permit;
 mod render;
 mod settle;
 mod steps;
+mod withdraw;
 mod wording;
 
 use std::collections::{BTreeMap, HashMap};

@@ -170,13 +170,13 @@ async fn letter(web: &Web, text: &str) -> Result<DeadLetterRow, Problem> {
     row.ok_or_else(no_letter)
 }
 
-fn parse<T: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Result<T, Problem> {
+pub(super) fn parse<T: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Result<T, Problem> {
     let body = body.map_err(|_| Problem::too_large(MOST_BODY))?;
     serde_json::from_slice(&body).map_err(|error| Problem::malformed(format!("The body: {error}.")))
 }
 
 /// The caller's id of this action; a caller that sends none cannot repeat it.
-fn action_id(web: &Web, headers: &HeaderMap) -> Result<String, Problem> {
+pub(super) fn action_id(web: &Web, headers: &HeaderMap) -> Result<String, Problem> {
     Ok(header_key(headers)?.unwrap_or_else(|| web.engine.ambient().opaque().to_string()))
 }
 

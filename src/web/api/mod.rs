@@ -1,5 +1,6 @@
 //! The HTTP API under `/api/v1`, and the endpoints for whoever watches the process.
 
+pub mod corrections;
 pub mod dead_letters;
 pub mod health;
 pub mod operations;
@@ -27,6 +28,7 @@ pub fn routes() -> Router<Web> {
         .route("/api/v1/operations/{id}", get(operations::one))
         .route("/api/v1/operations/{id}/attempts", get(operations::attempts))
         .route("/api/v1/operations/{id}/events", get(operations::events))
+        .route("/api/v1/operations/{id}/correct", post(corrections::correct))
         .route("/api/v1/dead-letters", get(dead_letters::list))
         .route("/api/v1/dead-letters/{id}", get(dead_letters::one))
         .route("/api/v1/dead-letters/{id}/replay", post(dead_letters::replay))

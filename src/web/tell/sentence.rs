@@ -104,6 +104,9 @@ pub fn operation(tale: &Tale<'_>) -> String {
         .map(|(how, by)| {
             format!(" {by} closed it as \u{201c}{}\u{201d}.", words::resolution(how).label.to_lowercase())
         })
+        .or_else(|| {
+            thread.operation.corrected_by.map(|_| " A corrected operation took its place.".to_owned())
+        })
         .unwrap_or_default();
     match thread.operation.state() {
         OperationState::Completed => {

@@ -1,3 +1,4 @@
 //! The HTTP API.
 
 mod bad_input;
+mod corrections;

@@ -3,6 +3,7 @@
 mod accept;
 mod answers;
 mod caps;
+mod corrections;
 mod doubt;
 mod effects;
 mod hostile;
