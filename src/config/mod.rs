@@ -121,6 +121,7 @@ impl Config {
         let operations = operation::read_all(root.table("operations"), &known);
         root.finish();
         check::windows(notes, &destinations, &operations);
+        check::key_retention(notes, engine.key_retention, &destinations, &operations);
         Some(Self {
             path: path.to_owned(),
             server: server?,

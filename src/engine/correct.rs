@@ -200,7 +200,7 @@ pub async fn correct(
     };
     audit::insert(&mut tx, &entry).await?;
     let answer = serde_json::to_string(&new.id).map_err(ActionError::from)?;
-    answered::answer(&mut tx, &actor, request.action_id, &answer).await?;
+    answered::answer(&mut tx, &actor, request.action_id, operation, &answer).await?;
     work::announce(&mut tx).await?;
     tx.commit().await?;
     Ok(new.id)

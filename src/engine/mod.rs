@@ -9,6 +9,7 @@ pub mod guard;
 pub mod preview;
 pub mod report;
 mod resolve;
+pub mod retention;
 pub mod send;
 pub mod thread;
 pub mod upkeep;
@@ -85,7 +86,12 @@ impl Engine {
     pub fn start(&self, stop: &watch::Receiver<bool>) -> Result<JoinHandle<()>, SenderError> {
         let worker = self.worker()?;
         tokio::spawn(upkeep::listen(self.db().clone(), Arc::clone(&self.wake), stop.clone()));
-        tokio::spawn(upkeep::tidy(self.db().clone(), self.ambient().clone(), stop.clone()));
+        tokio::spawn(upkeep::tidy(
+            self.db().clone(),
+            Arc::clone(self.config()),
+            self.ambient().clone(),
+            stop.clone(),
+        ));
         Ok(tokio::spawn(worker.run(stop.clone())))
     }
 }

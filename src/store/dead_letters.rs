@@ -352,7 +352,7 @@ from_row!(CauseRow {
 
 /// What waits, by cause, the largest first.
 pub async fn causes(tx: &mut Tx, now: Timestamp, most: i64) -> Result<Vec<CauseRow>, StoreError> {
-    const SQL: &str = "SELECT cause, min(cause_text) AS cause_text, min(destination) AS destination, \
+    const SQL: &str = "SELECT cause, max(cause_text) AS cause_text, min(destination) AS destination, \
         min(step) AS step, min(outcome) AS outcome, min(symptom) AS symptom, count(*) AS total, \
         count(*) FILTER (WHERE opened_at >= $1) AS last_hour, \
         count(*) FILTER (WHERE opened_at >= $2) AS last_day, \

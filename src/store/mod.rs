@@ -95,6 +95,7 @@ pub mod events;
 mod filters;
 pub mod operations;
 pub mod results;
+pub mod retention;
 pub mod sessions;
 mod types;
 pub mod work;
@@ -282,6 +283,7 @@ fn migrator() -> Migrator {
     let scripts = [
         (1, "spine", include_str!("../../migrations/0001_spine.sql")),
         (2, "engine", include_str!("../../migrations/0002_engine.sql")),
+        (4, "upkeep", include_str!("../../migrations/0004_upkeep.sql")),
     ];
     let migrations = scripts
         .into_iter()

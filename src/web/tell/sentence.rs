@@ -20,7 +20,7 @@ pub fn dead_letter(
     retry_after: Option<Duration>,
 ) -> [String; 2] {
     // Where the private values are not known, an error that may repeat them is not quoted.
-    let error = (!mask.is_blind()).then(|| mask.cut_text(&row.error));
+    let error = (!mask.is_blind() && !row.error.is_empty()).then(|| mask.cut_text(&row.error));
     let reference = row.reference.as_deref().map(|text| mask.text(text));
     let facts = Facts {
         destination: &row.destination,
