@@ -14,5 +14,6 @@ mod races;
 mod refusals;
 mod replays;
 mod resolutions;
+mod retention;
 mod steps;
 mod throttles;
