@@ -243,8 +243,7 @@ pub fn parked(why: ParkReason, classified: &Classified, doubt: bool) -> Parked {
             NextAction::FixPermission
         }
         (ParkReason::Refused, S::Gone | S::Redirect | S::Unsupported | S::Business) => NextAction::Decide,
-        (ParkReason::Refused, _) => NextAction::FixData,
-        (ParkReason::Corrected, _) => NextAction::FixData,
+        (ParkReason::Refused | ParkReason::Corrected, _) => NextAction::FixData,
         (ParkReason::WaitTooLong, _) => NextAction::Wait,
         (_, S::TlsRefused) => NextAction::FixPermission,
         _ => NextAction::Replay,

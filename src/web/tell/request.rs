@@ -59,10 +59,8 @@ pub fn request(tale: &Tale<'_>, row: &RequestRow) -> Request {
     // A method without a body had none to erase.
     let had_body = !matches!(row.method.as_str(), "GET" | "HEAD" | "DELETE");
     if tale.thread.payload.is_none() && stored.body.is_none() && had_body {
-        let erased = match row.body_is_payload {
-            true => "It was the payload, which was erased when its retention ended.",
-            false => ERASED,
-        };
+        let whole = "It was the payload, which was erased when its retention ended.";
+        let erased = if row.body_is_payload { whole } else { ERASED };
         return Request { body: Some(Long::line(erased)), ..shown(tale, stored, false) };
     }
     shown(tale, stored, row.body_is_payload)

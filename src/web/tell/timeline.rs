@@ -130,13 +130,16 @@ fn events(thread: &Thread, mask: &Mask) -> Vec<(Timestamp, What)> {
             }
             // Told by the action of the person who made the correction.
             EventKind::Corrected => continue,
-            EventKind::PassedOver | EventKind::Corrects => row.detail.clone(),
             EventKind::NotSent => format!("What was asked for was not sent: {}", row.detail),
             EventKind::LeaseLost | EventKind::LateAnswer | EventKind::LateDone if mask.is_blind() => {
                 "An answer came late. It is not shown, since the payload that tells what is private was erased."
                     .to_owned()
             }
-            EventKind::LeaseLost | EventKind::LateAnswer | EventKind::LateDone => row.detail.clone(),
+            EventKind::LeaseLost
+            | EventKind::LateAnswer
+            | EventKind::LateDone
+            | EventKind::PassedOver
+            | EventKind::Corrects => row.detail.clone(),
         };
         if times > 1 {
             text = format!("{text} {times} times within {}.", coarse(last.at.since(row.at)));
