@@ -244,7 +244,7 @@ pub(super) fn letter_sentence(thread: &Thread, letter: &DeadLetterRow, config: &
         attempts: letter.attempts,
         retry_after: last.and_then(wait_told),
         reference: letter.reference.as_deref(),
-        error: Some(&letter.error),
+        error: Some(letter.error.as_str()).filter(|error| !error.is_empty()),
     };
     words::dead_letter_sentence(letter.why, letter.symptom, letter.certainty, letter.next_action, &facts)
 }

@@ -1,6 +1,7 @@
 //! What must hold between a type's retries and its destinations' promises.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::destination::Destination;
 use super::operation::OperationType;
@@ -44,5 +45,39 @@ pub(super) fn windows(
                 ),
             );
         }
+    }
+}
+
+/// Refuses to forget a key while it can still be of use: while a destination recognises it, while an
+/// operation is tried by itself, or before its payload is erased.
+pub(super) fn key_retention(
+    notes: &Notes<'_>,
+    retention: Option<Duration>,
+    destinations: &BTreeMap<String, Destination>,
+    operations: &BTreeMap<String, OperationType>,
+) {
+    let Some(retention) = retention else { return };
+    let at = |table: &str, name: &str, key: &str| format!("{table}.{name}.{key}");
+    let windows = destinations.values().filter_map(|known| {
+        Some((known.contract.key.as_ref()?.window, at("destinations", &known.name, "key.window")))
+    });
+    let kept =
+        operations.values().filter_map(|kind| Some((kind.retain?, at("operations", &kind.name, "retain"))));
+    let tried =
+        operations.values().map(|kind| (kind.retry.max_age, at("operations", &kind.name, "retry.max_age")));
+    let longest = windows.chain(kept).chain(tried).max_by_key(|(span, _)| *span);
+    match longest {
+        Some((span, what)) if retention < span => notes.mistake(
+            "engine.key_retention",
+            format!(
+                "{} is shorter than {what}, which is {}: the key would be forgotten while it still counts; write \
+                 at least \"{}\", or leave it out to keep keys for ever",
+                duration_text(retention),
+                duration_text(span),
+                duration_text(span),
+            ),
+        ),
+        _ if retention.is_zero() => notes.mistake("engine.key_retention", "must be longer than 0s"),
+        _ => {}
     }
 }

@@ -138,6 +138,7 @@ impl Config {
         let sources = source::read_all(root.table("sources"), &operations);
         root.finish();
         check::windows(notes, &destinations, &operations);
+        check::key_retention(notes, engine.key_retention, &destinations, &operations);
         Some(Self {
             path: path.to_owned(),
             server: server?,

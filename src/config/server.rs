@@ -42,11 +42,14 @@ pub struct Engine {
     pub lease: Duration,
     /// Bytes of an answer that are kept.
     pub answer_cap: usize,
+    /// After this a whole operation is forgotten, and its key is free again; absent when operations
+    /// are kept for ever.
+    pub key_retention: Option<Duration>,
 }
 
 impl Default for Engine {
     fn default() -> Self {
-        Self { concurrency: 64, lease: Duration::from_mins(1), answer_cap: 64 * 1024 }
+        Self { concurrency: 64, lease: Duration::from_mins(1), answer_cap: 64 * 1024, key_retention: None }
     }
 }
 
@@ -175,6 +178,7 @@ pub(super) fn read_engine(table: Option<Table<'_>>) -> Engine {
         concurrency: table.whole("concurrency", 1).unwrap_or(defaults.concurrency),
         lease: table.duration("lease").unwrap_or(defaults.lease),
         answer_cap: table.whole("answer_cap", 1).unwrap_or(defaults.answer_cap),
+        key_retention: table.duration("key_retention"),
     };
     table.finish();
     engine

@@ -5,7 +5,7 @@ text_enum! {
     pub enum Role {
         /// Looks.
         Viewer = "viewer",
-        /// Also replays and resolves.
+        /// Also replays, corrects and resolves.
         Operator = "operator",
         /// Also overrides.
         Approver = "approver",
@@ -21,7 +21,7 @@ text_enum! {
         Submit = "submit",
         /// Read everything but people.
         Read = "read",
-        /// Read, replay, resolve and override.
+        /// Read, replay, correct, resolve and override.
         Operate = "operate",
         /// Take steps that programs carry out, and say what became of them.
         Work = "work",
@@ -39,6 +39,8 @@ text_enum! {
         Submit = "submit",
         /// Have a dead letter tried again through all checks.
         Replay = "replay",
+        /// Hand in changed data in a failed operation's place.
+        Correct = "correct",
         /// Close a dead letter.
         Resolve = "resolve",
         /// Waive a named check.
@@ -66,7 +68,11 @@ impl Role {
     pub fn least(right: Right) -> Self {
         match right {
             Right::View | Right::Audit => Self::Viewer,
-            Right::Replay | Right::Resolve | Right::ViewPayload | Right::PauseDestination => Self::Operator,
+            Right::Replay
+            | Right::Correct
+            | Right::Resolve
+            | Right::ViewPayload
+            | Right::PauseDestination => Self::Operator,
             Right::Override => Self::Approver,
             Right::Submit | Right::Work | Right::ManagePeople | Right::ManageTokens => Self::Admin,
         }
@@ -80,7 +86,7 @@ impl Scope {
             Right::Submit => self == Self::Submit,
             Right::Work => self == Self::Work,
             Right::View | Right::ViewPayload | Right::Audit => matches!(self, Self::Read | Self::Operate),
-            Right::Replay | Right::Resolve | Right::Override | Right::PauseDestination => {
+            Right::Replay | Right::Correct | Right::Resolve | Right::Override | Right::PauseDestination => {
                 self == Self::Operate
             }
             Right::ManagePeople | Right::ManageTokens => false,

@@ -37,6 +37,8 @@ text_enum! {
         TooOld = "too_old",
         /// The destination asked for a wait longer than the policy's age.
         WaitTooLong = "wait_too_long",
+        /// A person corrected it while it waited for its next try.
+        Corrected = "corrected",
     }
 }
 
@@ -241,7 +243,7 @@ pub fn parked(why: ParkReason, classified: &Classified, doubt: bool) -> Parked {
             NextAction::FixPermission
         }
         (ParkReason::Refused, S::Gone | S::Redirect | S::Unsupported | S::Business) => NextAction::Decide,
-        (ParkReason::Refused, _) => NextAction::FixData,
+        (ParkReason::Refused | ParkReason::Corrected, _) => NextAction::FixData,
         (ParkReason::WaitTooLong, _) => NextAction::Wait,
         (_, S::TlsRefused) => NextAction::FixPermission,
         _ => NextAction::Replay,

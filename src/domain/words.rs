@@ -148,6 +148,7 @@ fn ended(why: ParkReason, symptom: Symptom, facts: &Facts<'_>) -> Option<String>
             tries => format!("It was tried {tries} times, which is all that is allowed without a person."),
         }),
         ParkReason::TooOld => Some("The time for trying without a person is over.".into()),
+        ParkReason::Corrected => Some("A person corrected it before its next try.".into()),
         ParkReason::WaitTooLong => Some(match facts.retry_after {
             Some(told) if symptom != Symptom::Throttled => {
                 format!("It asked for {}, longer than we keep trying without a person.", span(told))

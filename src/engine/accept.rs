@@ -7,16 +7,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use crate::config::{Config, OperationType};
+use super::draft::{Draft, Origin};
+use crate::config::Config;
 use crate::domain::ambient::Ambient;
-use crate::domain::key::{DestinationKey, KeyError, OperationKey, PayloadDigest};
-use crate::domain::operation::{NewOperation, NewStep};
+use crate::domain::key::{KeyError, OperationKey};
+use crate::domain::operation::NewOperation;
 use crate::store::events::{self, EventKind, EventRow};
 use crate::store::{Commit, Db, MAX_ROWS, StoreError, operations};
 
@@ -125,84 +125,40 @@ impl Intake {
     /// Checks a submission and derives all that is stored of it.
     fn prepare(&self, submission: Submission) -> Result<NewOperation, SubmitError> {
         let Submission { kind, payload, key, correlation_id, source, by } = submission;
-        let kind = self.kind(&kind)?;
-        let digest = PayloadDigest::of(&payload)
-            .map_err(|error| SubmitError::Malformed(format!("the payload: {error}")))?;
-        let value: Value = serde_json::from_str(payload.get())
-            .map_err(|error| SubmitError::Malformed(format!("the payload: {error}")))?;
-        let steps = kind
-            .steps
-            .iter()
-            .map(|step| NewStep {
-                name: step.name.clone(),
-                destination: step.destination.clone(),
-                key: DestinationKey(self.ambient.opaque()),
-                lane: step.lane(&kind.name),
-            })
-            .collect();
-        Ok(NewOperation {
-            id: self.ambient.id(),
-            key: agreed_key(kind, key, &value)?,
-            kind: kind.name.clone(),
-            payload,
-            digest,
-            correlation_id: short_text("correlation_id", correlation_id)?,
-            source: short_text("source", source)?,
-            severity: kind.severity,
-            submitted_by: by,
-            received_at: self.ambient.now(),
-            steps,
-            search: kind.search_values(&value),
-            corrects: None,
-        })
-    }
-
-    fn kind(&self, name: &str) -> Result<&OperationType, SubmitError> {
-        self.config.operations.get(name).ok_or_else(|| SubmitError::UnknownType {
-            kind: name.chars().take(100).collect(),
-            suggestion: self
-                .config
-                .operations
-                .keys()
-                .map(|known| (strsim::jaro_winkler(known, name), known))
-                .filter(|(likeness, _)| *likeness > 0.8)
-                .max_by(|a, b| a.0.total_cmp(&b.0))
-                .map(|(_, known)| known.clone()),
-        })
+        let draft = Draft::read(&self.config, &kind, payload)?;
+        let key = agreed_key(&draft, key)?;
+        let correlation_id = short_text("correlation_id", correlation_id)?;
+        let source = short_text("source", source)?;
+        Ok(draft.operation(&self.ambient, key, Origin { correlation_id, source, by, corrects: None }))
     }
 }
 
 /// The key that the caller gave and the one that the type derives: one of them, or both when they
 /// agree.
-fn agreed_key(
-    kind: &OperationType,
-    given: Option<String>,
-    payload: &Value,
-) -> Result<OperationKey, SubmitError> {
-    let given = given.map(OperationKey::new).transpose().map_err(bad_key)?;
-    let derived = kind.derive_key(payload).map_err(|failure| SubmitError::KeyMissing(failure.to_string()));
-    match (given, derived) {
+fn agreed_key(draft: &Draft<'_>, given: Option<String>) -> Result<OperationKey, SubmitError> {
+    let given = given.map(given_key).transpose()?;
+    match (given, draft.derived_key()) {
         (Some(given), Ok(Some(derived))) if given != derived => Err(SubmitError::Malformed(format!(
             "the key {:?} is not the one that {} derives from this payload, {:?}; leave it out or send that one",
             given.as_str(),
-            kind.name,
+            draft.kind.name,
             derived.as_str()
         ))),
         (_, Err(missing)) => Err(missing),
         (_, Ok(Some(key))) | (Some(key), Ok(None)) => Ok(key),
         (None, Ok(None)) => Err(SubmitError::KeyMissing(format!(
             "{} derives no key from its payload: send one as \"key\" or in the header Idempotency-Key",
-            kind.name
+            draft.kind.name
         ))),
     }
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
-fn bad_key(error: KeyError) -> SubmitError {
-    match error {
+/// A key that a caller wrote.
+pub(super) fn given_key(text: String) -> Result<OperationKey, SubmitError> {
+    OperationKey::new(text).map_err(|error| match error {
         KeyError::Empty => SubmitError::KeyMissing(error.to_string()),
         KeyError::TooLong(_) | KeyError::Control => SubmitError::Malformed(error.to_string()),
-    }
+    })
 }
 
 fn short_text(name: &str, text: Option<String>) -> Result<Option<String>, SubmitError> {

@@ -217,7 +217,7 @@ async fn send_again(
         origin: request.origin.to_owned(),
     };
     audit::insert(&mut tx, &entry).await?;
-    actions::answer(&mut tx, &actor, request.action_id, &serde_json::to_string(&answer)?).await?;
+    actions::answer(&mut tx, &actor, request.action_id, operation, &serde_json::to_string(&answer)?).await?;
     tx.commit(Commit::Action).await?;
     Ok(answer)
 }

@@ -101,7 +101,8 @@ pub async fn ask(gate: &Gate, operation: Uuid, request: &Request<'_>) -> Result<
         origin: request.origin.to_owned(),
     };
     audit::insert(&mut tx, &entry).await?;
-    actions::answer(&mut tx, &actor, request.action_id, &serde_json::to_string(&question)?).await?;
+    actions::answer(&mut tx, &actor, request.action_id, operation, &serde_json::to_string(&question)?)
+        .await?;
     work::announce(&mut tx).await?;
     tx.commit(Commit::Action).await?;
     Ok(question)

@@ -1,5 +1,7 @@
 //! What people see and do about destinations: their health, pausing and resuming.
 
+use uuid::Uuid;
+
 use super::actions::{ActionError, Request, permitted, reason, take};
 use crate::config::Config;
 use crate::domain::actor::Right;
@@ -68,7 +70,7 @@ async fn change(gate: &Gate, name: &str, pause: bool, request: &Request<'_>) -> 
         origin: request.origin.to_owned(),
     };
     audit::insert(&mut tx, &entry).await?;
-    actions::answer(&mut tx, &actor, request.action_id, action).await?;
+    actions::answer(&mut tx, &actor, request.action_id, None::<Uuid>, action).await?;
     tx.commit(Commit::Action).await?;
     Ok(())
 }

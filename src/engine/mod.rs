@@ -4,12 +4,15 @@
 pub mod accept;
 pub mod actions;
 pub mod ask;
+pub mod correct;
 pub mod destinations;
+mod draft;
 pub mod guard;
 pub mod hooks;
 pub mod preview;
 pub mod report;
 mod resolve;
+pub mod retention;
 pub mod send;
 mod tally;
 pub mod thread;
@@ -95,7 +98,12 @@ impl Engine {
     pub fn start(&self, stop: &watch::Receiver<bool>) -> Result<JoinHandle<()>, SenderError> {
         let worker = self.worker()?;
         tokio::spawn(upkeep::listen(self.db().clone(), Arc::clone(&self.wake), stop.clone()));
-        tokio::spawn(upkeep::tidy(self.db().clone(), self.ambient().clone(), stop.clone()));
+        tokio::spawn(upkeep::tidy(
+            self.db().clone(),
+            Arc::clone(self.config()),
+            self.ambient().clone(),
+            stop.clone(),
+        ));
         Ok(tokio::spawn(worker.run(stop.clone())))
     }
 }

@@ -95,7 +95,7 @@ impl OperationReport {
                 })
                 .collect(),
             dead_letter: None,
-            corrects: None,
+            corrects: new.corrects,
             corrected_by: None,
             url: operation_url(public_url, new.id),
         }
@@ -105,6 +105,13 @@ impl OperationReport {
     #[must_use]
     pub fn as_duplicate(mut self) -> Self {
         self.duplicate = true;
+        self
+    }
+
+    /// Of one that this very call made.
+    #[must_use]
+    pub fn as_created(mut self) -> Self {
+        self.created = true;
         self
     }
 

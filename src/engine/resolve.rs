@@ -71,7 +71,7 @@ pub async fn resolve(
         origin: request.origin.to_owned(),
     };
     audit::insert(&mut tx, &entry).await?;
-    actions::answer(&mut tx, &actor, request.action_id, "resolved").await?;
+    actions::answer(&mut tx, &actor, request.action_id, row.operation_id, "resolved").await?;
     tx.commit(Commit::Resolve).await?;
     Ok(())
 }

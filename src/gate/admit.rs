@@ -16,8 +16,8 @@ use crate::domain::classify::{Event, Symptom};
 use crate::domain::lookup::Task;
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::{CheckName, VerdictKind};
-use crate::store::Tx;
 use crate::store::work::WorkRow;
+use crate::store::{Tx, retention};
 
 /// The gate's answer to a worker.
 #[derive(Debug)]
@@ -133,6 +133,10 @@ async fn begin_all(
         answers.push(Admission::Refused(VerdictKind::InFlight, why));
     }
     keep(tx, &ours).await?;
+    // What was erased and is asked about again brings an answer that has to be erased as well.
+    let erased = ours.iter().filter(|(held, _)| held.work.payload.is_none());
+    let erased: Vec<Uuid> = erased.map(|(held, _)| held.work.operation_id).collect();
+    retention::put_off(tx, retention::Task::Erase, &erased).await?;
     let leases: Vec<Lease> = ours.iter().map(|(held, _)| lease(held, holder.lease)).collect();
     ledger::lease(tx, &leases).await?;
     let mut unbuildable = Vec::new();

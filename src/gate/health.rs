@@ -56,7 +56,8 @@ impl Health {
 
     /// Reads destinations anew and keeps them as they are until the transaction ends.
     pub(super) async fn lock(&mut self, tx: &mut Tx, names: &[&str]) -> Result<(), StoreError> {
-        let mut new: Vec<&str> = names.iter().copied().filter(|name| !self.rows.contains_key(*name)).collect();
+        let mut new: Vec<&str> =
+            names.iter().copied().filter(|name| !self.rows.contains_key(*name)).collect();
         new.sort_unstable();
         destinations::add(tx, &new).await?;
         for row in destinations::lock(tx, names).await? {

@@ -355,6 +355,26 @@ pub(super) async fn remove_work(tx: &mut Tx, operations: &[Uuid]) -> Result<(), 
     Ok(())
 }
 
+/// Marks a step that waited for its next try as one that will not be tried again.
+pub(super) async fn fail_step(
+    tx: &mut Tx,
+    operation: Uuid,
+    position: i64,
+    state: StepState,
+) -> Result<(), StoreError> {
+    const SQL: &str =
+        "UPDATE steps SET state = $3 WHERE operation_id = $1 AND position = $2 AND state = 'pending'";
+    on!(tx, c => sqlx::query(SQL).bind(operation).bind(position).bind(state).execute(c).await?.rows_affected());
+    Ok(())
+}
+
+/// Names the operation that took another's place.
+pub(super) async fn replaced(tx: &mut Tx, operation: Uuid, by: Uuid) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE operations SET corrected_by = $2 WHERE id = $1";
+    on!(tx, c => sqlx::query(SQL).bind(operation).bind(by).execute(c).await?.rows_affected());
+    Ok(())
+}
+
 /// Mints the next deliberate effect of a step: another generation under another key.
 pub(super) async fn next_generation(
     tx: &mut Tx,

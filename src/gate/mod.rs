@@ -20,6 +20,7 @@ mod pulled;
 mod render;
 mod settle;
 mod steps;
+mod withdraw;
 mod wording;
 
 use std::collections::{BTreeMap, HashMap};

@@ -154,3 +154,11 @@ pub(super) fn preview(
         Rendered::Passed(why) | Rendered::Impossible(why) => Err(why),
     }
 }
+
+/// Why a first send cannot be built, for people. A step that is passed over sends nothing.
+pub(super) fn try_out(gate: &Gate, work: &WorkRow) -> Result<(), String> {
+    match one(gate, work, &BTreeMap::new())? {
+        Rendered::Impossible(why) => Err(why),
+        Rendered::First(_) | Rendered::Again(_) | Rendered::Question(..) | Rendered::Passed(_) => Ok(()),
+    }
+}

@@ -1,5 +1,7 @@
 //! A person's action and its answer: the same action id again returns the first answer.
 
+use uuid::Uuid;
+
 use super::{StoreError, Tx};
 use crate::domain::time::Timestamp;
 
@@ -40,9 +42,24 @@ pub async fn take(
     Ok(on!(tx, c => sqlx::query_as(SELECT).bind(actor).bind(action_id).fetch_optional(c).await)?)
 }
 
-/// Stores the answer of an action that was taken in this transaction.
-pub async fn answer(tx: &mut Tx, actor: &str, action_id: &str, answer: &str) -> Result<(), StoreError> {
-    const SQL: &str = "UPDATE actions SET answer = $3 WHERE actor = $1 AND action_id = $2";
-    on!(tx, c => sqlx::query(SQL).bind(actor).bind(action_id).bind(answer).execute(c).await?.rows_affected());
+/// Stores the answer of an action that was taken in this transaction, and the operation that it was
+/// about, if any: the answer goes when that is erased.
+pub async fn answer(
+    tx: &mut Tx,
+    actor: &str,
+    action_id: &str,
+    operation: impl Into<Option<Uuid>>,
+    answer: &str,
+) -> Result<(), StoreError> {
+    let operation: Option<Uuid> = operation.into();
+    const SQL: &str = "UPDATE actions SET answer = $4, operation_id = $3 WHERE actor = $1 AND action_id = $2";
+    on!(tx, c => sqlx::query(SQL)
+        .bind(actor)
+        .bind(action_id)
+        .bind(operation)
+        .bind(answer)
+        .execute(c)
+        .await?
+        .rows_affected());
     Ok(())
 }

@@ -246,6 +246,20 @@ pub async fn resolve(tx: &mut Tx, closing: &Closing<'_>) -> Result<bool, StoreEr
     Ok(closed == 1)
 }
 
+/// Another operation took its operation's place: the live episode, if any, ends as corrected.
+pub async fn corrected(
+    tx: &mut Tx,
+    operation: Uuid,
+    by: &str,
+    reason: &str,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE dead_letters SET status = 'corrected', closed_at = $2, closed_by = $3, reason = $4 \
+        WHERE operation_id = $1 AND closed_at IS NULL";
+    on!(tx, c => sqlx::query(SQL).bind(operation).bind(at).bind(by).bind(reason).execute(c).await?.rows_affected());
+    Ok(())
+}
+
 /// One by id.
 pub async fn by_id(tx: &mut Tx, id: Uuid) -> Result<Option<DeadLetterRow>, StoreError> {
     let sql = format!("{COLUMNS} WHERE d.id = $1");
@@ -338,7 +352,7 @@ from_row!(CauseRow {
 
 /// What waits, by cause, the largest first.
 pub async fn causes(tx: &mut Tx, now: Timestamp, most: i64) -> Result<Vec<CauseRow>, StoreError> {
-    const SQL: &str = "SELECT cause, min(cause_text) AS cause_text, min(destination) AS destination, \
+    const SQL: &str = "SELECT cause, max(cause_text) AS cause_text, min(destination) AS destination, \
         min(step) AS step, min(outcome) AS outcome, min(symptom) AS symptom, count(*) AS total, \
         count(*) FILTER (WHERE opened_at >= $1) AS last_hour, \
         count(*) FILTER (WHERE opened_at >= $2) AS last_day, \

@@ -29,6 +29,10 @@ text_enum! {
         FoundNothing = "found_nothing",
         /// A step was passed over: its condition did not hold, or it is optional and came to nothing.
         PassedOver = "passed_over",
+        /// A person corrected it: another operation took its place.
+        Corrected = "corrected",
+        /// It takes the place of another operation.
+        Corrects = "corrects",
     }
 }
 

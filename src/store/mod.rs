@@ -97,6 +97,7 @@ mod filters;
 pub mod hooks;
 pub mod operations;
 pub mod results;
+pub mod retention;
 pub mod sessions;
 mod types;
 pub mod work;
@@ -289,6 +290,7 @@ fn migrator() -> Migrator {
         (1, "spine", include_str!("../../migrations/0001_spine.sql")),
         (2, "engine", include_str!("../../migrations/0002_engine.sql")),
         (3, "hooks", include_str!("../../migrations/0003_hooks.sql")),
+        (4, "upkeep", include_str!("../../migrations/0004_upkeep.sql")),
     ];
     let migrations = scripts
         .into_iter()

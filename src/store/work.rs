@@ -323,6 +323,18 @@ pub async fn one(tx: &mut Tx, operation: Uuid) -> Result<Option<WorkRow>, StoreE
     Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(operation).fetch_optional(c).await)?)
 }
 
+/// Takes an operation's row of work, if it has one, until this transaction ends. False when somebody
+/// is taking it up this very moment: whoever acts on the operation does not wait for that, since it
+/// may in turn wait for the operation.
+pub async fn seize(tx: &mut Tx, operation: Uuid) -> Result<bool, StoreError> {
+    const FREE: &str = "SELECT operation_id FROM work WHERE operation_id = $1 FOR UPDATE SKIP LOCKED";
+    const ANY: &str = "SELECT operation_id FROM work WHERE operation_id = $1";
+    let Tx::Postgres(inner) = tx else { return Ok(true) };
+    let free: Option<Uuid> = sqlx::query_scalar(FREE).bind(operation).fetch_optional(&mut **inner).await?;
+    let any: Option<Uuid> = sqlx::query_scalar(ANY).bind(operation).fetch_optional(&mut **inner).await?;
+    Ok(free == any)
+}
+
 /// Lets nobody else act on an operation until this transaction ends.
 pub async fn lock_operation(tx: &mut Tx, operation: Uuid) -> Result<(), StoreError> {
     lock(tx, "SELECT 1 FROM operations WHERE id = $1 FOR UPDATE", operation).await

@@ -73,6 +73,33 @@ fn a_longer_age_is_allowed_where_a_repeat_does_no_harm_or_nothing_was_promised()
 }
 
 #[test]
+fn keys_are_kept_as_long_as_they_count() {
+    let with = |retention: &str, type_line: &str| {
+        format!("[engine]\nkey_retention = \"{retention}\"\n{BASE}")
+            .replace("[operations.ticket]", &format!("[operations.ticket]\n{type_line}"))
+    };
+    let said = |retention: &str, what: &str, span: &str| {
+        format!(
+            "dlo.toml:2: engine.key_retention: {retention} is shorter than {what}, which is {span}: the key would be \
+             forgotten while it still counts; write at least \"{span}\", or leave it out to keep keys for ever"
+        )
+    };
+    for (retention, type_line, what, span) in [
+        ("23h", "", "destinations.crm.key.window", "24h"),
+        ("2d", "retain = \"90d\"", "operations.ticket.retain", "90d"),
+        ("0s", "", "destinations.crm.key.window", "24h"),
+    ] {
+        let error = read(&with(retention, type_line)).unwrap_err();
+        assert_eq!(error.to_string(), said(retention, what, span));
+    }
+    let idempotent = with("1h", "retry = { max_age = \"2h\" }").replace("24h", "0s");
+    let error = read(&idempotent).unwrap_err();
+    assert_eq!(error.to_string(), said("1h", "operations.ticket.retry.max_age", "2h"));
+    let config = read(&with("90d", "retain = \"90d\"")).unwrap();
+    assert_eq!(config.engine.key_retention, Some(std::time::Duration::from_hours(90 * 24)));
+}
+
+#[test]
 fn steps() {
     in_step(&[
         ("path = \"tickets\"", "path: must begin with \"/\""),

@@ -148,6 +148,7 @@ pub const fn park_reason(value: ParkReason) -> &'static str {
         ParkReason::AttemptsUsed => "Every attempt that is allowed without a person was used.",
         ParkReason::TooOld => "The time for trying without a person is over.",
         ParkReason::WaitTooLong => "The destination asked for a longer wait than we keep trying.",
+        ParkReason::Corrected => "A person corrected it before its next try.",
     }
 }
 
@@ -250,7 +251,7 @@ pub const fn scope(value: Scope) -> Label {
     match value {
         Scope::Submit => label("Submit", "Hands in operations and reads their answers."),
         Scope::Read => label("Read", "Reads everything but people."),
-        Scope::Operate => label("Operate", "Reads, replays, resolves and overrides."),
+        Scope::Operate => label("Operate", "Reads, replays, corrects, resolves and overrides."),
         Scope::Work => label("Work", "Takes steps that are left to programs, and settles them."),
     }
 }
@@ -261,7 +262,8 @@ pub const fn right(value: Right) -> &'static str {
         Right::View => "see operations and dead letters",
         Right::ViewPayload => "see full data, requests and answers",
         Right::Submit => "hand in operations",
-        Right::Replay => "replay and correct",
+        Right::Replay => "replay",
+        Right::Correct => "correct",
         Right::Resolve => "resolve",
         Right::PauseDestination => "pause and resume destinations",
         Right::Work => "carry out steps left to programs",

@@ -88,7 +88,7 @@ const TOLD: Facts<'static> = Facts { retry_after: Some(Duration::from_hours(3)),
 const CHARGE: Facts<'static> = Facts { destination: "Stripe", step: "charge card", attempts: 3, ..FACTS };
 const RECEIPT: Facts<'static> = Facts { destination: "mailer", step: "send-receipt", ..FACTS };
 
-const COMMON: [(ParkReason, Symptom, Certainty, NextAction, Facts<'static>, &str); 12] = [
+const COMMON: [(ParkReason, Symptom, Certainty, NextAction, Facts<'static>, &str); 13] = [
     (
         P::NoWayToKnow,
         S::TimedOut,
@@ -181,6 +181,16 @@ const COMMON: [(ParkReason, Symptom, Certainty, NextAction, Facts<'static>, &str
         RECEIPT,
         "The network address of Mailer could not be found for “send receipt”. \
              The time for trying without a person is over. The receipt did not go out. \
+             Safest next step: replay it.",
+    ),
+    (
+        P::Corrected,
+        S::Connect,
+        Failed,
+        N::Replay,
+        CHARGE,
+        "Stripe could not be reached for “charge card”. \
+             A person corrected it before its next try. It did not happen. \
              Safest next step: replay it.",
     ),
     (

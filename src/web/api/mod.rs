@@ -1,6 +1,7 @@
 //! The HTTP API under `/api/v1`, and the endpoints for whoever watches the process.
 
 pub mod claims;
+pub mod corrections;
 pub mod dead_letters;
 pub mod health;
 pub mod operations;
@@ -34,6 +35,7 @@ pub fn routes() -> Router<Web> {
         .route("/api/v1/claims/{id}/complete", post(claims::complete))
         .route("/api/v1/claims/{id}/fail", post(claims::fail))
         .route("/api/v1/claims/{id}/unknown", post(claims::unknown))
+        .route("/api/v1/operations/{id}/correct", post(corrections::correct))
         .route("/api/v1/dead-letters", get(dead_letters::list))
         .route("/api/v1/dead-letters/{id}", get(dead_letters::one))
         .route("/api/v1/dead-letters/{id}/replay", post(dead_letters::replay))

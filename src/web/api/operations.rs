@@ -247,7 +247,7 @@ async fn thread(web: &Web, id: &str) -> Result<Thread, Problem> {
     Thread::load(&mut tx, self::id(id)?).await?.ok_or_else(no_operation)
 }
 
-fn no_operation() -> Problem {
+pub(super) fn no_operation() -> Problem {
     Problem::not_found("There is no operation with this id.")
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::domain::filter::FilterError;
 use crate::engine::accept::SubmitError;
 use crate::engine::actions::ActionError;
+use crate::engine::correct::{CorrectError, Uncorrectable};
 use crate::gate::GateError;
 use crate::store::StoreError;
 use crate::web::failure::{chain, sentence};
@@ -98,6 +99,11 @@ impl Problem {
         Self::store_unavailable()
     }
 
+    fn key_reused(first: uuid::Uuid, detail: String) -> Self {
+        let problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "key-reused", "Key used before", detail);
+        Self { operation: Some(first), ..problem }
+    }
+
     fn store_unavailable() -> Self {
         let detail = "Nothing was stored. Send it again under the same key.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "store-unavailable", "The store is unavailable", detail)
@@ -151,10 +157,7 @@ impl From<SubmitError> for Problem {
             SubmitError::KeyMissing(_) => {
                 Self::new(StatusCode::BAD_REQUEST, "key-missing", "No operation key", detail)
             }
-            SubmitError::KeyReused { first, .. } => Self {
-                operation: Some(first),
-                ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "key-reused", "Key used before", detail)
-            },
+            SubmitError::KeyReused { first, .. } => Self::key_reused(first, detail),
             SubmitError::Unavailable => Self::store_unavailable(),
         }
     }
@@ -176,6 +179,24 @@ impl From<ActionError> for Problem {
             ActionError::Busy(_) => Self::new(StatusCode::CONFLICT, "busy", "Not at this moment", detail),
             ActionError::NotOpen(_) => Self::new(StatusCode::CONFLICT, "not-open", "Not open", detail),
             ActionError::Gate(_) | ActionError::Answer(_) => Self::unavailable(&error),
+        }
+    }
+}
+
+impl From<CorrectError> for Problem {
+    fn from(error: CorrectError) -> Self {
+        let detail = sentence(&error.to_string());
+        match error {
+            CorrectError::Action(error) => error.into(),
+            CorrectError::Submission(error) => error.into(),
+            CorrectError::KeyTaken { first, .. } => Self::key_reused(first, detail),
+            CorrectError::Stands(stands) => {
+                let problem = Self::new(StatusCode::CONFLICT, "not-correctable", "Not correctable", detail);
+                match stands {
+                    Uncorrectable::Corrected(by) => Self { operation: Some(by), ..problem },
+                    _ => problem,
+                }
+            }
         }
     }
 }

@@ -18,6 +18,9 @@ const MOST_SHOWN: usize = 20_000;
 const BLIND: &str =
     "It is not shown: what is private in it is not known any more, since the payload was erased.";
 
+/// Said in the place of what was erased.
+const ERASED: &str = "It was erased when its retention ended.";
+
 /// What an attempt sent. Every attempt of a generation sends the same bytes, so that only the
 /// first one shows them.
 pub fn sent(tale: &Tale<'_>, row: &AttemptRow) -> Option<Request> {
@@ -53,8 +56,11 @@ pub fn question(tale: &Tale<'_>, row: &AttemptRow) -> Option<Request> {
 /// A stored request.
 pub fn request(tale: &Tale<'_>, row: &RequestRow) -> Request {
     let stored = stored_request(row, tale.thread.payload.as_deref());
-    if row.body_is_payload && stored.body.is_none() {
-        let erased = "It was the payload, which was erased when its retention ended.";
+    // A method without a body had none to erase.
+    let had_body = !matches!(row.method.as_str(), "GET" | "HEAD" | "DELETE");
+    if tale.thread.payload.is_none() && stored.body.is_none() && had_body {
+        let whole = "It was the payload, which was erased when its retention ended.";
+        let erased = if row.body_is_payload { whole } else { ERASED };
         return Request { body: Some(Long::line(erased)), ..shown(tale, stored, false) };
     }
     shown(tale, stored, row.body_is_payload)
@@ -95,8 +101,13 @@ pub fn came_back(tale: &Tale<'_>, row: &AttemptRow) -> Option<Answer> {
     row.status?;
     let stored = stored_answer(row);
     let mask = &tale.mask;
-    let body =
-        if mask.is_blind() && !stored.body.is_empty() { BLIND.to_owned() } else { mask.body(&stored.body) };
+    let body = if tale.thread.payload.is_none() && row.answer_body.is_none() {
+        ERASED.to_owned()
+    } else if mask.is_blind() && !stored.body.is_empty() {
+        BLIND.to_owned()
+    } else {
+        mask.body(&stored.body)
+    };
     let hidden = body.contains(super::mask::HIDDEN) && !stored.body.contains(super::mask::HIDDEN);
     Some(Answer {
         status: stored.status.map(status_line),

@@ -20,7 +20,7 @@ pub fn dead_letter(
     retry_after: Option<Duration>,
 ) -> [String; 2] {
     // Where the private values are not known, an error that may repeat them is not quoted.
-    let error = (!mask.is_blind()).then(|| mask.cut_text(&row.error));
+    let error = (!mask.is_blind() && !row.error.is_empty()).then(|| mask.cut_text(&row.error));
     let reference = row.reference.as_deref().map(|text| mask.text(text));
     let facts = Facts {
         destination: &row.destination,
@@ -103,6 +103,9 @@ pub fn operation(tale: &Tale<'_>) -> String {
         .and_then(|letter| Some((letter.resolution?, letter.closed_by.as_deref()?)))
         .map(|(how, by)| {
             format!(" {by} closed it as \u{201c}{}\u{201d}.", words::resolution(how).label.to_lowercase())
+        })
+        .or_else(|| {
+            thread.operation.corrected_by.map(|_| " A corrected operation took its place.".to_owned())
         })
         .unwrap_or_default();
     match thread.operation.state() {

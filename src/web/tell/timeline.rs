@@ -4,6 +4,7 @@ use super::mask::Mask;
 use super::{Tale, act, request, sentence};
 use crate::domain::attempt::Cause;
 use crate::domain::classify::Symptom;
+use crate::domain::dead_letter::DeadLetterStatus;
 use crate::domain::time::Timestamp;
 use crate::domain::words;
 use crate::engine::thread::Thread;
@@ -115,13 +116,18 @@ fn events(thread: &Thread, mask: &Mask) -> Vec<(Timestamp, What)> {
             EventKind::Found | EventKind::FoundOther | EventKind::FoundAbsent | EventKind::FoundNothing => {
                 continue;
             }
-            EventKind::PassedOver => row.detail.clone(),
+            // Told by the action of the person who made the correction.
+            EventKind::Corrected => continue,
             EventKind::NotSent => format!("What was asked for was not sent: {}", row.detail),
             EventKind::LeaseLost | EventKind::LateAnswer | EventKind::LateDone if mask.is_blind() => {
                 "An answer came late. It is not shown, since the payload that tells what is private was erased."
                     .to_owned()
             }
-            EventKind::LeaseLost | EventKind::LateAnswer | EventKind::LateDone => row.detail.clone(),
+            EventKind::LeaseLost
+            | EventKind::LateAnswer
+            | EventKind::LateDone
+            | EventKind::PassedOver
+            | EventKind::Corrects => row.detail.clone(),
         };
         if times > 1 {
             text = format!("{text} {times} times within {}.", coarse(last.at.since(row.at)));
@@ -146,7 +152,7 @@ fn letters(thread: &Thread) -> Vec<(Timestamp, What)> {
         let step = words::quoted(&words::step_name(&letter.step));
         let text = format!("Put before a person at {step}. {}", words::park_reason(letter.why));
         told.push((letter.opened_at, What::Event { text }));
-        if let (Some(at), None) = (letter.closed_at, letter.resolution) {
+        if let (Some(at), DeadLetterStatus::Replayed) = (letter.closed_at, letter.status) {
             let text = "It is confirmed, so that nobody has to look at it any more.".to_owned();
             told.push((at, What::Event { text }));
         }

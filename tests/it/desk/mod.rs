@@ -3,6 +3,7 @@
 mod cards;
 mod csrf;
 mod doors;
+mod erased;
 mod forms;
 mod harmless;
 mod headers;

@@ -66,6 +66,7 @@ const CALLS: &[(&str, &str, [u16; 5])] = &[
     ("post", "/api/v1/dead-letters/{id}/replay", [401, 403, 403, 400, 403]),
     ("post", "/api/v1/dead-letters/{id}/resolve", [401, 403, 403, 400, 403]),
     ("post", "/api/v1/operations", [401, 400, 403, 403, 403]),
+    ("post", "/api/v1/operations/{id}/correct", [401, 403, 403, 400, 403]),
     ("post", "/api/v1/operations/{id}/lookup", [401, 403, 403, 404, 403]),
     ("post", "/api/v1/operations/batch", [401, 200, 403, 403, 403]),
     // No token opens a source, and which sources there are is told to nobody.

@@ -4,16 +4,19 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use dead_letter_office::demo::destination::Behaviour;
+use dead_letter_office::domain::actor::Role;
 use dead_letter_office::domain::attempt::{Cause, Outcome};
 use dead_letter_office::domain::dead_letter::Resolution;
 use dead_letter_office::domain::verdict::VerdictKind;
 use dead_letter_office::engine::actions::{ActionError, OverrideMode};
+use dead_letter_office::engine::correct::{self, CorrectError, Correction};
 use dead_letter_office::gate::Settlement;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::support::app::{KINDS, TestApp};
+use crate::support::app::{KINDS, TestApp, person, request};
 use crate::support::databases::TestDatabase;
 
 /// One random life. Its seed is in every message.
@@ -82,7 +85,7 @@ impl Life {
     }
 
     async fn turn(&mut self) {
-        let which = self.rng.random_range(0..13);
+        let which = self.rng.random_range(0..14);
         let Some((kind, id)) = self.pick().filter(|_| which > 2) else {
             let kind = KINDS[self.rng.random_range(0..KINDS.len())];
             let behaviours: Vec<Behaviour> =
@@ -131,11 +134,27 @@ impl Life {
             11 => {
                 self.app.resume_all().await;
             }
+            12 => self.correct(kind, id).await,
             _ => {
                 if let Some(settlement) = self.held.pop() {
                     self.app.settle(settlement).await;
                 }
             }
+        }
+    }
+
+    /// Somebody hands in other data in an operation's place, where that is allowed.
+    async fn correct(&mut self, kind: &'static str, id: Uuid) {
+        let key = format!("order-{}", self.operations.len());
+        let payload = RawValue::from_string(format!(r#"{{"order_id":"{key}"}}"#)).unwrap();
+        let action = self.action_id();
+        let actor = person("olga", Role::Operator);
+        let correction = Correction { payload, key: Some(key) };
+        let gate = self.app.engine.gate();
+        match correct::correct(gate, id, correction, &request(&actor, &action)).await {
+            Ok(new) => self.operations.push((kind, new)),
+            Err(CorrectError::Stands(_)) => {}
+            Err(other) => panic!("seed {}: {kind} {id}: {other}", self.seed),
         }
     }
 
@@ -167,6 +186,7 @@ impl Life {
         }
         assert!(effects.values().all(|count| *count == 1), "seed {seed}: {effects:?}");
         for (kind, id) in &self.operations {
+            self.no_effect_of_what_was_corrected(kind, *id).await;
             match *kind {
                 "keyed" => {}
                 "lookup" => self.one_effect_a_word(*id).await,
@@ -175,16 +195,26 @@ impl Life {
         }
     }
 
+    /// Only what cannot have happened is corrected, and it never happens afterwards.
+    async fn no_effect_of_what_was_corrected(&self, kind: &str, id: Uuid) {
+        let operation = self.app.thread(id).await.operation;
+        if operation.corrected_by.is_some() {
+            let made = self.effects_of(kind, &operation.key);
+            assert_eq!(made, 0, "seed {}: {kind} {id} was corrected and happened", self.seed);
+        }
+    }
+
+    fn effects_of(&self, kind: &str, key: &str) -> usize {
+        let (place, order) = (format!("/{kind}/"), format!("{key:?}"));
+        let of_order = |body: &[u8]| String::from_utf8_lossy(body).contains(&order);
+        let effects = self.app.destination.effects();
+        effects.iter().filter(|effect| effect.path.starts_with(&place) && of_order(&effect.body)).count()
+    }
+
     /// Where the destination can be asked, there is one effect, and one more for each override.
     async fn one_effect_a_word(&self, id: Uuid) {
         let key = self.app.thread(id).await.operation.key;
-        let order = format!("{key:?}");
-        let of_order = |body: &[u8]| String::from_utf8_lossy(body).contains(&order);
-        let effects = self.app.destination.effects();
-        let made = effects
-            .iter()
-            .filter(|effect| effect.path.starts_with("/lookup/") && of_order(&effect.body))
-            .count();
+        let made = self.effects_of("lookup", &key);
         let words = self.overridden.get(&id).copied().unwrap_or_default();
         assert!(made <= 1 + words, "seed {}: {id} had {made} effects for {words} words", self.seed);
     }

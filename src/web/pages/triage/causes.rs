@@ -32,7 +32,8 @@ pub(super) fn row(row: &dead_letters::CauseRow, config: &Config, now: Timestamp)
         attempts: 0,
         retry_after: None,
         reference: None,
-        error: quotable(config, &row.destination).then_some(&row.cause_text),
+        error: Some(row.cause_text.as_str())
+            .filter(|text| !text.is_empty() && quotable(config, &row.destination)),
     };
     CauseRow {
         cause: words::cause_sentence(row.symptom, &facts),
