@@ -18,4 +18,5 @@ mod desk;
 mod engine;
 mod layers;
 mod process;
+mod sim;
 mod store;
