@@ -86,8 +86,8 @@ impl Life {
             }
             16 | 17 => self.thaws().await,
             18 => self.dies().await,
-            19 | 20 => self.has_it_replayed().await,
-            21 => self.has_it_overridden().await,
+            19 => self.has_it_replayed().await,
+            20 | 21 => self.has_it_overridden().await,
             22 => self.closes_a_letter().await,
             _ => match self.rng.random_range(0..4) {
                 0 => self.pauses().await,
@@ -113,11 +113,15 @@ impl Life {
         (!awake.is_empty()).then(|| one_of(&mut self.rng, &awake))
     }
 
+    pub(super) fn all_stand_still(&self) -> bool {
+        self.nodes.iter().all(|node| node.frozen.is_some())
+    }
+
     /// When the node that acts next is killed, if it is.
     fn blow(&mut self) -> Option<Blow> {
         let awaits = self.rng.random_range(0..40);
         let commits = self.rng.random_range(0..4);
-        let falls = self.rng.random_bool(0.25) && self.world.lock().trouble > 0.0;
+        let falls = self.rng.random_bool(0.2) && self.world.lock().trouble > 0.0;
         falls.then_some(Blow { commits: if self.base.repeats() { commits } else { 0 }, awaits })
     }
 

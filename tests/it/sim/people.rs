@@ -130,6 +130,9 @@ impl Life {
 
     pub(super) async fn has_it_overridden(&mut self) {
         let (Some((key, id)), action) = (self.a_stored_order(), self.action_id()) else { return };
+        if self.all_stand_still() {
+            return;
+        }
         let mode = one_of(&mut self.rng, &[OverrideMode::SameKey, OverrideMode::NewEffect]);
         let verdict = self
             .insists(move |engine| {

@@ -10,7 +10,7 @@ use super::node::Base;
 use super::world::World;
 
 /// Turns of one life.
-const TURNS: usize = 40;
+const TURNS: usize = 32;
 
 /// Says which life a panic ended, and what had happened in it.
 struct Chronicler {
