@@ -306,7 +306,7 @@ fn config() -> Config {
             _ => "",
         });
         text += &format!(
-            "[destinations.{name}]\nbase_url = \"https://{name}.example\"\ntimeout = \"1s\"\nconnect_timeout = \"1s\"\n\
+            "[destinations.{name}]\nbase_url = \"https://{name}.example\"\ntimeout = \"1s\"\nconnect_timeout = \"500ms\"\n\
              limit = {{ retries_per_minute = 1000000 }}\nbreaker = {{ failures = 1000000 }}\n{promise}\n\
              [operations.{name}]\n[[operations.{name}.steps]]\nname = \"make\"\ndestination = \"{name}\"\n\
              method = \"POST\"\npath = \"/things\"\n"

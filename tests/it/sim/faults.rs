@@ -8,7 +8,7 @@
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::task::{Context, Poll};
 
 use futures_util::task::AtomicWaker;
@@ -92,9 +92,27 @@ impl Fate {
     }
 }
 
-/// Lives a future until it ends, or its node does.
-pub(super) async fn live<T>(fate: &Arc<Fate>, future: &mut Pin<Box<dyn Future<Output = T>>>) -> Ended<T> {
-    std::future::poll_fn(|context| step(fate, future, context)).await
+/// Lives a future until it ends, or its node does. A node stands still between transactions: one that
+/// stood still within would hold up the embedded database for as long.
+pub(super) async fn live<T>(
+    fate: &Fate,
+    future: &mut Pin<Box<dyn Future<Output = T>>>,
+    at_rest: impl Fn() -> bool,
+) -> Ended<T> {
+    loop {
+        match std::future::poll_fn(|context| step(fate, future, context)).await {
+            Ended::Frozen => {
+                // A transaction that is being begun or given back is so in a task of its own.
+                for _ in 0..8 {
+                    tokio::task::yield_now().await;
+                }
+                if at_rest() {
+                    return Ended::Frozen;
+                }
+            }
+            ended => return ended,
+        }
+    }
 }
 
 fn step<T>(
@@ -106,20 +124,14 @@ fn step<T>(
     if fate.killed.load(Ordering::SeqCst) {
         return Poll::Ready(Ended::Killed);
     }
-    if fate.frozen.load(Ordering::SeqCst) {
-        return Poll::Ready(Ended::Frozen);
+    if let Poll::Ready(value) = future.as_mut().poll(context) {
+        return Poll::Ready(if fate.was_struck() { Ended::Killed } else { Ended::Done(value) });
     }
-    match future.as_mut().poll(context) {
-        Poll::Ready(_) if fate.was_struck() => Poll::Ready(Ended::Killed),
-        Poll::Ready(value) => Poll::Ready(Ended::Done(value)),
-        Poll::Pending => {
-            let left = |left: u32| left.checked_sub(1);
-            if fate.struck.load(Ordering::SeqCst)
-                && fate.awaits.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).is_err()
-            {
-                return Poll::Ready(Ended::Killed);
-            }
-            Poll::Pending
-        }
+    let left = |left: u32| left.checked_sub(1);
+    if fate.struck.load(Ordering::SeqCst)
+        && fate.awaits.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).is_err()
+    {
+        return Poll::Ready(Ended::Killed);
     }
+    if fate.frozen.load(Ordering::SeqCst) { Poll::Ready(Ended::Frozen) } else { Poll::Pending }
 }

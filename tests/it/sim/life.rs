@@ -37,7 +37,8 @@ pub(super) struct Life {
     pub(super) rng: StdRng,
     /// By the key under which they are submitted.
     pub(super) orders: BTreeMap<String, Order>,
-    pub(super) actions: usize,
+    /// Counts what needs a name of its own.
+    names: usize,
     nodes: Vec<Node>,
     config: Arc<Config>,
 }
@@ -52,7 +53,7 @@ impl Life {
             base,
             rng: StdRng::seed_from_u64(seed),
             orders: BTreeMap::new(),
-            actions: 0,
+            names: 0,
             nodes: Vec::new(),
             config: Arc::new(config()),
         };
@@ -113,6 +114,11 @@ impl Life {
         (!awake.is_empty()).then(|| one_of(&mut self.rng, &awake))
     }
 
+    pub(super) fn a_name(&mut self, what: &str) -> String {
+        self.names += 1;
+        format!("{what}-{}", self.names)
+    }
+
     pub(super) fn all_stand_still(&self) -> bool {
         self.nodes.iter().all(|node| node.frozen.is_some())
     }
@@ -138,7 +144,7 @@ impl Life {
         let fate = Arc::clone(&self.nodes[n].fate);
         fate.decree(blow);
         let mut act = act(self.nodes[n].engine.clone());
-        let ended = live(&fate, &mut act).await;
+        let ended = live(&fate, &mut act, self.nodes[n].at_rest()).await;
         drop(act);
         fate.decree(None);
         match ended {
@@ -166,7 +172,7 @@ impl Life {
         let blow = self.blow();
         let fate = Arc::clone(&self.nodes[n].fate);
         fate.decree(blow);
-        let ended = live(&fate, &mut round).await;
+        let ended = live(&fate, &mut round, self.nodes[n].at_rest()).await;
         fate.decree(None);
         match ended {
             Ended::Done((worker, made)) => {

@@ -51,6 +51,15 @@ impl Node {
         Self { engine, fate, worker: Some(worker), frozen: None }
     }
 
+    /// Whether it has no transaction open.
+    pub(super) fn at_rest(&self) -> impl Fn() -> bool + use<> {
+        let db = self.engine.db().clone();
+        move || match &db {
+            Db::Sqlite { write, .. } => write.num_idle() == write.size() as usize,
+            Db::Postgres(pool) => pool.num_idle() == pool.size() as usize,
+        }
+    }
+
     /// Ends it: what it had in memory is gone, and its connections with their transactions are closed.
     pub(super) async fn end(self) {
         let Self { engine, worker, frozen, .. } = self;

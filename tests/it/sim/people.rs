@@ -22,7 +22,7 @@ use crate::support::app::{person, request, submission};
 impl Life {
     pub(super) async fn submits_anew(&mut self) {
         let kind = one_of(&mut self.rng, &KINDS);
-        let key = format!("{kind}-{}", self.orders.len());
+        let key = self.a_name(kind);
         self.orders.insert(key.clone(), Order { kind, id: None, words: 0, vouched: false });
         self.submits(&key).await;
     }
@@ -61,9 +61,15 @@ impl Life {
         let kind = self.orders[key].kind;
         let answer = self.hands_in(kind, key.to_owned(), format!("{{\"order\":\"{key}\"}}")).await;
         let Some(answer) = answer else { return };
-        let (id, new) = match answer.expect("it can be stored") {
-            Accepted::Created(new) => (new.id, true),
-            Accepted::Duplicate(id) => (id, false),
+        let (id, new) = match answer {
+            Ok(Accepted::Created(new)) => (new.id, true),
+            Ok(Accepted::Duplicate(id)) => (id, false),
+            // Other data took its key before it came through, and nobody heard.
+            Err(SubmitError::KeyReused { .. }) if self.orders[key].id.is_none() => {
+                self.orders.remove(key);
+                return;
+            }
+            Err(other) => panic!("{key} is not stored: {other}"),
         };
         self.world.tell(format!("{key} is stored as {id}"));
         let order = self.orders.get_mut(key).unwrap();
@@ -98,11 +104,6 @@ impl Life {
         Some((key, id))
     }
 
-    fn action_id(&mut self) -> String {
-        self.actions += 1;
-        format!("action {}", self.actions)
-    }
-
     /// Does it until there is an answer: through another node, under the same action id, whenever
     /// the last was killed meanwhile.
     async fn insists<T>(&mut self, act: impl Fn(Engine) -> Act<T>) -> Option<T> {
@@ -115,7 +116,7 @@ impl Life {
     }
 
     pub(super) async fn has_it_replayed(&mut self) {
-        let (Some((key, id)), action) = (self.a_stored_order(), self.action_id()) else { return };
+        let (Some((key, id)), action) = (self.a_stored_order(), self.a_name("action")) else { return };
         let verdict = self
             .insists(move |engine| {
                 let action = action.clone();
@@ -129,7 +130,7 @@ impl Life {
     }
 
     pub(super) async fn has_it_overridden(&mut self) {
-        let (Some((key, id)), action) = (self.a_stored_order(), self.action_id()) else { return };
+        let (Some((key, id)), action) = (self.a_stored_order(), self.a_name("action")) else { return };
         if self.all_stand_still() {
             return;
         }
@@ -164,7 +165,7 @@ impl Life {
     }
 
     pub(super) async fn closes_a_letter(&mut self) {
-        let (Some((key, id)), action) = (self.a_stored_order(), self.action_id()) else { return };
+        let (Some((key, id)), action) = (self.a_stored_order(), self.a_name("action")) else { return };
         let resolution = one_of(&mut self.rng, Resolution::ALL);
         let answer = self
             .insists(move |engine| {
