@@ -338,8 +338,8 @@ proptest! {
 }
 
 fn findings() -> impl Strategy<Value = (Task, Finding)> {
-    let tasks = [Task::FindOut, Task::Ask, Task::FetchResult];
-    (prop::sample::select(&tasks[..]), prop::sample::select(Finding::ALL))
+    const TASKS: &[Task] = &[Task::FindOut, Task::Ask, Task::FetchResult];
+    (prop::sample::select(TASKS), prop::sample::select(Finding::ALL))
 }
 
 /// As the gate describes a finding.
