@@ -342,7 +342,10 @@ impl Model {
             if self.paused.contains(&operation.kind) {
                 continue;
             }
-            if work.task == Task::Send && operation.kind == Kind::Lookup && operation.doubt && !operation.waived
+            if work.task == Task::Send
+                && operation.kind == Kind::Lookup
+                && operation.doubt
+                && !operation.waived
             {
                 work.task = Task::FindOut;
             }
@@ -370,9 +373,11 @@ impl Model {
         if operation.phase != Phase::Parked || operation.letter.is_none() {
             return false;
         }
+        if done && operation.work.is_some() {
+            return false;
+        }
         operation.letter = None;
         if done {
-            // A question that a person wants answered is asked all the same.
             (operation.phase, operation.doubt) = (Phase::Completed, false);
         }
         true
@@ -387,20 +392,34 @@ impl ReferenceStateMachine for Model {
         Just(Self::default()).boxed()
     }
 
-    fn transitions(_: &Self) -> BoxedStrategy<Move> {
-        let which = || 0..64_usize;
+    fn transitions(model: &Self) -> BoxedStrategy<Move> {
+        // Mostly one of those that it is meant for.
+        let which = |meant: fn(&Operation) -> bool| {
+            let all = model.operations.iter().enumerate();
+            let some: Vec<usize> = all.filter(|(_, operation)| meant(operation)).map(|(at, _)| at).collect();
+            if some.is_empty() {
+                (0..64_usize).boxed()
+            } else {
+                prop_oneof![4 => select(some), 1 => 0..64_usize].boxed()
+            }
+        };
+        let parked = |operation: &Operation| operation.phase == Phase::Parked;
+        let open = |operation: &Operation| operation.phase == Phase::Parked && operation.letter.is_some();
+        let askable = |operation: &Operation| operation.kind == Kind::Lookup;
+        // Few operations that much happens to tell more than many that little does.
+        let submit = if model.operations.len() < 3 { 6 } else { 1 };
         prop_oneof![
-            3 => select(&KINDS[..]).prop_map(Move::Submit),
-            1 => which().prop_map(Move::Repeat),
+            submit => prop_oneof![1 => select(&KINDS[..]), 1 => Just(Kind::Lookup)].prop_map(Move::Submit),
+            1 => which(|_| true).prop_map(Move::Repeat),
             5 => (1..5_usize).prop_map(Move::Take),
-            8 => (which(), select(&ENDS[..])).prop_map(|(which, end)| Move::Settle(which, end)),
+            8 => (0..64_usize, select(&ENDS[..])).prop_map(|(which, end)| Move::Settle(which, end)),
             2 => Just(Move::Lapse),
-            1 => Just(Move::Wait),
-            2 => which().prop_map(Move::Replay),
-            2 => which().prop_map(Move::SameKey),
-            2 => which().prop_map(Move::NewEffect),
-            1 => (which(), any::<bool>()).prop_map(|(which, done)| Move::Resolve(which, done)),
-            2 => which().prop_map(Move::Ask),
+            2 => Just(Move::Wait),
+            2 => which(parked).prop_map(Move::Replay),
+            2 => which(parked).prop_map(Move::SameKey),
+            2 => which(parked).prop_map(Move::NewEffect),
+            2 => (which(open), any::<bool>()).prop_map(|(which, done)| Move::Resolve(which, done)),
+            3 => which(askable).prop_map(Move::Ask),
             1 => select(&KINDS[..]).prop_map(Move::Pause),
             2 => select(&KINDS[..]).prop_map(Move::Resume),
         ]

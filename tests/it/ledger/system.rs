@@ -20,13 +20,13 @@ use dead_letter_office::gate::Permit;
 use dead_letter_office::store::work::NewWork;
 use dead_letter_office::store::{Db, dead_letters};
 use proptest::test_runner::Config as Cases;
-use proptest_state_machine::{StateMachineTest, prop_state_machine};
+use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
-use super::model::{End, KINDS, LEASE, Model, Move, TIMEOUT, Task, Verdict};
+use super::model::{End, KINDS, Kind, LEASE, Model, Move, TIMEOUT, Task, Verdict};
 use crate::support::app::{person, request, submission};
 use crate::support::databases::TestDatabase;
 use crate::support::ledger::Raw;
@@ -143,6 +143,8 @@ impl System {
             let how = Resolve { resolution, reference: None };
             match actions::resolve(gate, letter.id, &how, &request(&olga, &action)).await {
                 Ok(()) => true,
+                // It is being asked about.
+                Err(ActionError::Invalid(_)) => false,
                 Err(ActionError::NotOpen(status)) => {
                     assert_ne!(status, DeadLetterStatus::Open);
                     false
@@ -299,12 +301,15 @@ fn config() -> Config {
         "[engine]\nlease = \"60s\"\n[retry]\nattempts = 4\nmax_age = \"1000h\"\nfirst_delay = \"1s\"\nfactor = 1.0\nmax_delay = \"1s\"\n",
     );
     for kind in KINDS {
-        let (name, promise) = (kind.name(), match kind.name() {
-            "keyed" => "key = { header = \"Idempotency-Key\", window = \"2000h\" }",
-            "upsert" => "naturally_idempotent = true",
-            "lookup" => "lookup = { path = \"/things?ref={{ key }}\", found = \"/things/0\" }",
-            _ => "",
-        });
+        let (name, promise) = (
+            kind.name(),
+            match kind.name() {
+                "keyed" => "key = { header = \"Idempotency-Key\", window = \"2000h\" }",
+                "upsert" => "naturally_idempotent = true",
+                "lookup" => "lookup = { path = \"/things?ref={{ key }}\", found = \"/things/0\" }",
+                _ => "",
+            },
+        );
         text += &format!(
             "[destinations.{name}]\nbase_url = \"https://{name}.example\"\ntimeout = \"1s\"\nconnect_timeout = \"500ms\"\n\
              limit = {{ retries_per_minute = 1000000 }}\nbreaker = {{ failures = 1000000 }}\n{promise}\n\
@@ -342,7 +347,8 @@ impl<K: Kept> StateMachineTest for Ledger<K> {
     type Reference = Model;
 
     fn init_test(_: &Model) -> System {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let database = K::database(&runtime);
         System::new(runtime, database)
     }
@@ -350,6 +356,35 @@ impl<K: Kept> StateMachineTest for Ledger<K> {
     fn apply(mut system: System, model: &Model, step: Move) -> System {
         system.moves(model, &step);
         system.agrees(model)
+    }
+}
+
+/// Makes these moves in both.
+fn agree(moves: &[Move]) {
+    let mut model = Model::default();
+    let mut system = Ledger::<OnSqlite>::init_test(&model);
+    for step in moves {
+        model = <Model as ReferenceStateMachine>::apply(model, step);
+        system = Ledger::<OnSqlite>::apply(system, &model, step.clone());
+    }
+}
+
+#[test]
+fn an_absence_under_a_new_key_leaves_the_doubt_about_the_earlier_one() {
+    let refused = [Move::Submit(Kind::Lookup), Move::Take(1), Move::Settle(0, End::No), Move::NewEffect(0)];
+    let lost = [Move::Take(1), Move::Settle(0, End::Lost), Move::Wait];
+    let absent = [Move::Take(1), Move::Settle(0, End::No)];
+    agree(&[&refused[..], &lost, &absent].concat());
+    let asked_by_a_person = [Move::Ask(0), Move::Take(1), Move::Settle(0, End::No)];
+    agree(&[&refused[..], &lost, &absent, &asked_by_a_person].concat());
+}
+
+#[test]
+fn a_question_that_is_out_is_answered_before_a_person_vouches() {
+    let refused = [Move::Submit(Kind::Lookup), Move::Take(1), Move::Settle(0, End::No)];
+    for end in [End::Yes, End::No, End::Lost] {
+        let asked = [Move::Ask(0), Move::Take(1), Move::Resolve(0, true), Move::Settle(0, end)];
+        agree(&[&refused[..], &asked, &[Move::Resolve(0, true)]].concat());
     }
 }
 
