@@ -338,9 +338,11 @@ mod any_event {
 
     use super::*;
 
+    const NAMES: &[&str] =
+        &["retry-after", "ratelimit-remaining", "ratelimit-reset", "ratelimit", "x-ratelimit-reset"];
+
     fn answers() -> impl Strategy<Value = Answer> {
-        let names = ["retry-after", "ratelimit-remaining", "ratelimit-reset", "ratelimit", "x-ratelimit-reset"];
-        let headers = prop::collection::vec((prop::sample::select(&names[..]), "\\PC{0,12}"), 0..4);
+        let headers = prop::collection::vec((prop::sample::select(NAMES), "[0-9]{1,20}|\\PC{0,12}"), 0..4);
         let body = prop_oneof![
             Just(Bytes::new()),
             "\\PC{0,40}".prop_map(Bytes::from),

@@ -19,16 +19,9 @@ pub(super) enum Plan {
     /// It never leaves.
     Unsent(Symptom),
     /// Its answer is lost; what it asked for may have been done.
-    Lost {
-        symptom: Symptom,
-        effect: bool,
-    },
+    Lost { symptom: Symptom, effect: bool },
     /// It is answered with this.
-    Says {
-        status: u16,
-        effect: bool,
-        wait: Option<u64>,
-    },
+    Says { status: u16, effect: bool, wait: Option<u64> },
     /// It is done, and the answer's end is lost.
     CutBody,
     /// Its node stands still for a while.

@@ -86,7 +86,7 @@ impl Life {
                 "SELECT o.key || ' ' || a.outcome || ' ' || a.cause FROM attempts a \
                  JOIN operations o ON o.id = a.operation_id \
                  JOIN steps s ON s.operation_id = a.operation_id AND s.position = a.position \
-                 WHERE s.destination = 'plain' AND a.outcome <> 'skipped' ORDER BY o.key, a.number",
+                 WHERE s.destination = 'plain' AND a.outcome <> 'skipped' AND a.cause <> 'lookup' ORDER BY o.key, a.number",
             )
             .await;
         let mut in_doubt: BTreeMap<&str, usize> = BTreeMap::new();

@@ -46,7 +46,8 @@ impl Node {
         let clock = NodeClock { world: Arc::clone(world), ahead: skew };
         let ambient = Ambient::new(Arc::new(clock), StdRng::seed_from_u64(seed));
         let engine = Engine::new(db, Arc::clone(config), ambient);
-        let carrier = Carrier { world: Arc::clone(world), fate: Arc::clone(&fate), ambient: engine.ambient().clone() };
+        let carrier =
+            Carrier { world: Arc::clone(world), fate: Arc::clone(&fate), ambient: engine.ambient().clone() };
         let worker = Worker::new(engine.gate().clone(), Arc::new(carrier), Arc::new(Notify::new()));
         Self { engine, fate, worker: Some(worker), frozen: None }
     }

@@ -175,7 +175,8 @@ impl Life {
                     let letters = dead_letters::of_operation(&mut tx, id).await.unwrap();
                     drop(tx);
                     // After a lost answer it is closed, and the same word gets the same answer.
-                    let letter = letters.iter().find(|l| l.status == DeadLetterStatus::Open).or(letters.first());
+                    let letter =
+                        letters.iter().find(|l| l.status == DeadLetterStatus::Open).or(letters.first());
                     let letter = letter?.id;
                     let how = Resolve { resolution, reference: None };
                     let olga = person("olga", Role::Operator);
@@ -184,7 +185,7 @@ impl Life {
             })
             .await;
         match answer.flatten() {
-            None | Some(Err(ActionError::NotOpen(_))) => {}
+            None | Some(Err(ActionError::NotOpen(_) | ActionError::Invalid(_))) => {}
             Some(Ok(())) => {
                 self.world.tell(format!("{key} is closed as {resolution}"));
                 let done = resolution == Resolution::CompletedAtDestination;
@@ -197,7 +198,7 @@ impl Life {
     /// A person has a destination asked about an operation.
     pub(super) async fn asks(&mut self) {
         let Some((key, id)) = self.a_stored_order() else { return };
-        if !matches!(self.orders[&key].kind, "lookup" | "both") {
+        if !matches!(self.orders[&key].kind, "lookup" | "both" | "pair") {
             return;
         }
         let asked = self
@@ -207,7 +208,9 @@ impl Life {
                     let asked = question(id, &person("olga", Role::Operator), &engine);
                     let mut tx = gate.db().begin().await.unwrap();
                     let examined = gate.examine(&mut tx, &asked, Ok(())).await.unwrap().unwrap();
-                    let put = gate.ask(&mut tx, &examined.facts, &asked).await.unwrap();
+                    // The second step of some goes where nobody can be asked.
+                    let put = examined.facts.destination != "plain"
+                        && gate.ask(&mut tx, &examined.facts, &asked).await.unwrap();
                     tx.commit().await.is_ok() && put
                 })
             })
