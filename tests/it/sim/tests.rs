@@ -80,7 +80,7 @@ fn lead_all(count: u64, sqlite: bool) {
 
 #[test]
 fn every_promise_is_kept_on_sqlite() {
-    lead_all(asked("DLO_SIM_SEEDS").unwrap_or(300), true);
+    lead_all(asked("DLO_SIM_SEEDS").unwrap_or(200), true);
 }
 
 #[test]
