@@ -218,11 +218,13 @@ pub fn after_lookup(
         (Task::FindOut, Finding::OtherPayload, _) | (Task::Ask, Finding::OtherPayload, Some(_)) => {
             park(ParkReason::KeyConflict, true)
         }
+        // What the earlier key brought about is as unknown as before.
+        (Task::FindOut, Finding::Absent, _) if earlier => park(ParkReason::LookupNeeded, true),
         (Task::FindOut, Finding::Absent, _) if round.tries >= policy.attempts => {
-            park(ParkReason::AttemptsUsed, earlier)
+            park(ParkReason::AttemptsUsed, false)
         }
         (Task::FindOut, Finding::Absent, _) if now > policy.ends(round.since) => {
-            park(ParkReason::TooOld, earlier)
+            park(ParkReason::TooOld, false)
         }
         (Task::FindOut, Finding::Absent, _) => Next::Retry { at: now },
         (Task::FindOut, _, _) if again > ends => park(ParkReason::LookupNeeded, true),

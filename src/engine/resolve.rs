@@ -54,6 +54,12 @@ pub async fn resolve(
         let now = dead_letters::by_id(&mut tx, letter).await?;
         return Err(ActionError::NotOpen(now.map_or(row.status, |row| row.status)));
     }
+    // The answer to a question that is out would be written over the person's word.
+    if how.resolution == Resolution::CompletedAtDestination && examined.facts.queued_at.is_some() {
+        let text =
+            "the destination is being asked about it; wait for its answer, then close this dead letter";
+        return Err(ActionError::Invalid(text.to_owned()));
+    }
     if how.resolution == Resolution::CompletedAtDestination {
         gate.record_done(&mut tx, &examined.facts, reference).await?;
         work::announce(&mut tx).await?;

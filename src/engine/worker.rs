@@ -12,7 +12,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
 use super::send::Sender;
-use crate::gate::{Gate, GateError, Settlement, Turn};
+use crate::gate::{Gate, GateError, Permit, Settlement, Turn};
 
 /// How long the loop waits after the database failed it.
 const AFTER_FAILURE: Duration = Duration::from_millis(500);
@@ -25,10 +25,22 @@ const POLL: Duration = Duration::from_millis(500);
 /// itself, and the others would queue behind it.
 const GATHER: Duration = Duration::from_millis(1);
 
+/// What takes a permitted request to its destination, once, and says what happened.
+pub trait Carry: Send + Sync + 'static {
+    /// Ends with the permit given back. Dropped before that, its attempt counts as lost.
+    fn carry(&self, permit: Permit) -> impl Future<Output = Settlement> + Send;
+}
+
+impl Carry for Sender {
+    async fn carry(&self, permit: Permit) -> Settlement {
+        self.send(permit).await
+    }
+}
+
 /// One process's worker.
-pub struct Worker {
+pub struct Worker<C = Sender> {
     gate: Gate,
-    sender: Arc<Sender>,
+    carrier: Arc<C>,
     wake: Arc<Notify>,
     slots: usize,
     sends: JoinSet<Settlement>,
@@ -37,11 +49,11 @@ pub struct Worker {
     last: usize,
 }
 
-impl Worker {
+impl<C: Carry> Worker<C> {
     /// A worker that is told through `wake` when work was put in.
-    pub fn new(gate: Gate, sender: Arc<Sender>, wake: Arc<Notify>) -> Self {
+    pub fn new(gate: Gate, carrier: Arc<C>, wake: Arc<Notify>) -> Self {
         let slots = gate.config().engine.concurrency;
-        Self { gate, sender, wake, slots, sends: JoinSet::new(), ended: Vec::new(), last: 0 }
+        Self { gate, carrier, wake, slots, sends: JoinSet::new(), ended: Vec::new(), last: 0 }
     }
 
     /// Works until told to stop; then claims nothing more, and returns when every attempt under way
@@ -145,8 +157,8 @@ impl Worker {
             self.last = settling;
         }
         for permit in turn.permits.drain(..) {
-            let sender = Arc::clone(&self.sender);
-            self.sends.spawn(async move { sender.send(permit).await });
+            let carrier = Arc::clone(&self.carrier);
+            self.sends.spawn(async move { carrier.carry(permit).await });
         }
         Ok(turn)
     }

@@ -10,7 +10,7 @@ use super::{Gate, GateError, finding, steps};
 use crate::domain::attempt::{Cause, Outcome};
 use crate::domain::classify::Event;
 use crate::domain::decide::{Next, Parked};
-use crate::domain::lookup::Task;
+use crate::domain::lookup::{Finding, Task};
 use crate::domain::operation::{OperationEvent, OperationState};
 use crate::domain::time::Timestamp;
 use crate::store::events;
@@ -145,6 +145,7 @@ async fn tell_letters(gate: &Gate, tx: &mut Tx, settled: &Settled<'_>) -> Result
         (Next::Complete | Next::PassOver(_), _) if work.cause != Cause::Automatic => {
             dead_letters::replayed(tx, id, &work.requested_by, reference, at).await?;
         }
+        (Next::Leave, Some(found)) if found.finding == Finding::Absent && settled.doubt => {}
         (Next::Leave, Some(found)) => dead_letters::learned(tx, id, found.finding).await?,
         (Next::Park(parked), found) => {
             let status = match settled.event {

@@ -40,16 +40,17 @@ pub(super) fn think<'a>(gate: &Gate, settlement: &'a Settlement, contract: &Cont
         asks: count(work.asks, true),
     };
     let asked = Asked { task: work.task, finding: found.finding, counts_from, resume_at: work.resume_at };
+    // An absence under the present key tells nothing of an effect under an earlier one.
+    let earlier = work.generation > 1 && work.step_state == StepState::Uncertain;
     let next = if work.task == Task::Ask && work.step_state.is_over() {
         Next::Leave
     } else {
         let draw = |most| gate.ambient.up_to(most);
-        // An absence under the present key tells nothing of an effect under an earlier one.
-        let earlier = work.generation > 1 && work.step_state == StepState::Uncertain;
         decide::after_lookup(asked, &classified, round, &gate.policy(&work.kind), *at, earlier, draw)
     };
     let doubt = match found.finding {
-        Finding::Found | Finding::Absent => false,
+        Finding::Found => false,
+        Finding::Absent => earlier,
         _ => work.step_state == StepState::Uncertain,
     };
     let (reference, saved) = match (&next, &found.object) {

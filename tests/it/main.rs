@@ -17,5 +17,7 @@ mod databases;
 mod desk;
 mod engine;
 mod layers;
+mod ledger;
 mod process;
+mod sim;
 mod store;

@@ -365,3 +365,61 @@ fn only_symptoms_from_before_the_first_byte_prove_that_nothing_was_sent() {
     let early = Symptom::ALL.iter().position(|&symptom| symptom == S::Closed).unwrap();
     assert_eq!(proved, Symptom::ALL[..early]);
 }
+
+mod any_event {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NAMES: &[&str] =
+        &["retry-after", "ratelimit-remaining", "ratelimit-reset", "ratelimit", "x-ratelimit-reset"];
+
+    fn answers() -> impl Strategy<Value = Answer> {
+        let headers = prop::collection::vec((prop::sample::select(NAMES), "[0-9]{1,20}|\\PC{0,12}"), 0..4);
+        let body = prop_oneof![
+            Just(Bytes::new()),
+            "\\PC{0,40}".prop_map(Bytes::from),
+            Just(Bytes::from_static(br#"{"code":"x"}"#)),
+            prop::collection::vec(any::<u8>(), 0..20).prop_map(Bytes::from),
+        ];
+        (0_u16..1_100, headers, body, any::<bool>()).prop_map(|(status, headers, body, complete)| Answer {
+            status,
+            headers: headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            body,
+            complete,
+        })
+    }
+
+    fn rules() -> impl Strategy<Value = Vec<Rule>> {
+        let one = (prop::option::of(0_u16..1_100), any::<bool>(), prop::sample::select(R::ALL)).prop_map(
+            |(status, on_body, outcome)| {
+                let rule = Rule { status: status.map(StatusMatch::Code), ..rule(0, outcome) };
+                if on_body { on_code(rule) } else { rule }
+            },
+        );
+        prop::collection::vec(one, 0..4)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+        #[test]
+        fn whatever_arrives_has_a_meaning_that_agrees_with_itself(answer in answers(), rules in rules()) {
+            let contract = ruled(rules);
+            let found = classify(&contract, &Event::Answered(answer.clone()), now());
+            agrees(&found);
+            // A whole answer that no rule is about means what the general table says.
+            if contract.rules.iter().all(|rule| !covers(rule, answer.status)) {
+                prop_assert_eq!(found, of(answer));
+            }
+        }
+
+        #[test]
+        fn a_rule_for_this_very_answer_decides_it(answer in answers(), outcome in prop::sample::select(R::ALL)) {
+            let contract = ruled(vec![rule(answer.status, outcome)]);
+            let found = classify(&contract, &Event::Answered(answer), now());
+            prop_assert_eq!(found.outcome == O::Done, matches!(outcome, R::Done | R::Accepted));
+            prop_assert_eq!(found.outcome == O::Uncertain, matches!(outcome, R::Uncertain | R::InFlight));
+        }
+    }
+}

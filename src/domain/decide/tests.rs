@@ -337,3 +337,94 @@ proptest! {
         }
     }
 }
+
+fn findings() -> impl Strategy<Value = (Task, Finding)> {
+    const TASKS: &[Task] = &[Task::FindOut, Task::Ask, Task::FetchResult];
+    (prop::sample::select(TASKS), prop::sample::select(Finding::ALL))
+}
+
+/// As the gate describes a finding.
+fn meaning(finding: Finding) -> Classified {
+    let outcome = match finding {
+        Finding::Found => Outcome::Done,
+        Finding::OtherPayload => Outcome::KeyConflict,
+        Finding::Absent => Outcome::NotSent,
+        Finding::TooEarly | Finding::Failed => Outcome::Uncertain,
+    };
+    Classified { outcome, ..lost(Symptom::TimedOut) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn only_an_absence_that_counts_sends_again_what_was_asked_about(
+        (task, finding) in findings(),
+        policy in policies(),
+        wait in prop::option::of(0_u64..200_000),
+        counts_from in 0_u64..200_000,
+        resume in prop::option::of(0_u64..200_000),
+        age in 0_u64..200_000,
+        (tries, asks) in (0_u32..8, 1_u32..30),
+        earlier: bool,
+        drawn in 0.0_f64..=1.0,
+    ) {
+        let at = |seconds| start().plus(Duration::from_secs(seconds));
+        let now = at(age);
+        let asked = Asked { task, finding, counts_from: at(counts_from), resume_at: resume.map(at) };
+        let round = Round { since: start(), tries, doubts: 1, waits: 0, asks };
+        let classified = Classified { wait: wait.map(Duration::from_secs), ..meaning(finding) };
+        let draw = |most: Duration| most.mul_f64(drawn).min(most);
+        match after_lookup(asked, &classified, round, &policy, now, earlier, draw) {
+            Next::Complete => prop_assert!(finding == Finding::Found || task == Task::FetchResult),
+            Next::Retry { at } if task == Task::FindOut => {
+                prop_assert_eq!(finding, Finding::Absent);
+                prop_assert!(!earlier && at >= now);
+                prop_assert!(tries < policy.attempts && now <= policy.ends(round.since));
+            }
+            // A person's question came before a send that was due anyway.
+            Next::Retry { at } => {
+                prop_assert_eq!((task, Some(at)), (Task::Ask, asked.resume_at));
+                prop_assert_ne!(finding, Finding::Found);
+            }
+            Next::LookUp { at, task: next } => {
+                prop_assert_eq!(next, task);
+                prop_assert!(at >= now.plus(classified.wait.unwrap_or_default()));
+                prop_assert_ne!(finding, Finding::Found);
+            }
+            Next::Park(parked) => {
+                prop_assert_ne!(finding, Finding::Found);
+                prop_assert_ne!(task, Task::FetchResult);
+                let proved = finding == Finding::Absent && !earlier;
+                let wanted = if proved { Certainty::DefinitelyFailed } else { Certainty::MayHaveCompleted };
+                prop_assert_eq!(parked.certainty, wanted);
+            }
+            Next::Leave => prop_assert_eq!((task, asked.resume_at), (Task::Ask, None)),
+            Next::PassOver(_) => prop_assert!(false, "a question passes nothing over"),
+        }
+    }
+
+    /// Whoever knows less, or has waited longer, is never allowed more.
+    #[test]
+    fn more_doubt_and_more_tries_never_allow_a_send_that_less_forbade(
+        event in events(),
+        contract in contracts(),
+        policy in policies(),
+        (tries, doubts) in (0_u32..8, 0_u32..8),
+        (more_tries, more_doubts) in (0_u32..4, 0_u32..4),
+        (age, later) in (0_u64..200_000, 0_u64..100_000),
+        told_doubt: bool,
+    ) {
+        let next = |doubt, tries, doubts, age| {
+            // The event is read at one moment, so that only the facts differ.
+            let classified = classify(&contract, &event, start());
+            let now = start().plus(Duration::from_secs(age));
+            let round = Round { since: start(), tries, doubts, waits: 0, asks: 0 };
+            decide(&classified, &contract, start(), doubt, round, &policy, now, |_| Duration::ZERO)
+        };
+        let less = next(told_doubt, tries, doubts, age);
+        let more = next(true, tries + more_tries, doubts + more_doubts, age + later);
+        let sends = |next: &Next| matches!(next, Next::Retry { .. });
+        prop_assert!(sends(&less) || !sends(&more), "{less:?} and then {more:?}");
+    }
+}
