@@ -18,7 +18,7 @@ use dead_letter_office::engine::accept::Accepted;
 use dead_letter_office::engine::actions::{self, ActionError, OverrideMode, Resolve};
 use dead_letter_office::gate::Permit;
 use dead_letter_office::store::work::NewWork;
-use dead_letter_office::store::{Db, dead_letters};
+use dead_letter_office::store::{Commit, Db, dead_letters};
 use proptest::test_runner::Config as Cases;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 use rand::SeedableRng;
@@ -171,7 +171,7 @@ impl System {
             let mut tx = gate.db().begin().await.unwrap();
             let examined = gate.examine(&mut tx, &asked, Ok(())).await.unwrap().unwrap();
             let put = gate.ask(&mut tx, &examined.facts, &asked).await.unwrap();
-            tx.commit().await.unwrap();
+            tx.commit(Commit::Action).await.unwrap();
             put
         })
     }
@@ -185,7 +185,7 @@ impl System {
             } else {
                 gate.resume(&mut tx, name).await.unwrap();
             }
-            tx.commit().await.unwrap();
+            tx.commit(Commit::Action).await.unwrap();
         });
     }
 

@@ -9,6 +9,7 @@ use dead_letter_office::domain::verdict::{Verdict, VerdictKind};
 use dead_letter_office::engine::Engine;
 use dead_letter_office::engine::accept::{Accepted, SubmitError};
 use dead_letter_office::engine::actions::{self, ActionError, OverrideMode, Resolve};
+use dead_letter_office::store::Commit;
 use dead_letter_office::store::dead_letters;
 use dead_letter_office::store::work::NewWork;
 use rand::RngExt;
@@ -211,7 +212,7 @@ impl Life {
                     // The second step of some goes where nobody can be asked.
                     let put = examined.facts.destination != "plain"
                         && gate.ask(&mut tx, &examined.facts, &asked).await.unwrap();
-                    tx.commit().await.is_ok() && put
+                    tx.commit(Commit::Action).await.is_ok() && put
                 })
             })
             .await;
@@ -225,7 +226,7 @@ impl Life {
             Box::pin(async move {
                 let mut tx = engine.db().begin().await.unwrap();
                 engine.gate().pause(&mut tx, name, "olga", "it is being moved").await.unwrap();
-                tx.commit().await.is_ok()
+                tx.commit(Commit::Action).await.is_ok()
             })
         })
         .await;
@@ -239,7 +240,7 @@ impl Life {
                 Box::pin(async move {
                     let mut tx = engine.db().begin().await.unwrap();
                     engine.gate().resume(&mut tx, name).await.unwrap();
-                    tx.commit().await.is_ok()
+                    tx.commit(Commit::Action).await.is_ok()
                 })
             })
             .await;
