@@ -24,6 +24,8 @@ pub enum Heard {
     Repeated,
     /// The claim was lost before: it is kept as evidence and changes nothing.
     TooLate,
+    /// The claim has another fence: whoever says this mixed something up, and nothing was changed.
+    OtherFence,
     /// Nobody of that name holds such a claim.
     Unknown,
 }
@@ -90,8 +92,11 @@ impl Gate {
         let Some(row) = attempts::by_id(&mut tx, attempt).await?.filter(|row| row.node == by) else {
             return Ok(Heard::Unknown);
         };
+        if row.fence != fence {
+            return Ok(Heard::OtherFence);
+        }
         // Its answer was lost, so that it says it again.
-        if row.fence == fence && row.outcome == outcome {
+        if row.outcome == outcome {
             return Ok(Heard::Repeated);
         }
         work::lock_operation(&mut tx, row.operation_id).await?;
