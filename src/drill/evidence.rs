@@ -250,13 +250,17 @@ impl Case {
 
     /// Says what came of it. `broke` is why it could not be done to the end.
     pub(super) fn conclude(&mut self, broke: Option<String>) {
-        let missed = self.checks.iter().find(|check| !check.passed).map(|check| {
-            format!("{}: expected {}, found {}.", check.what, check.expected, check.found)
-        });
+        let missed = self
+            .checks
+            .iter()
+            .find(|check| !check.passed)
+            .map(|check| format!("{}: expected {}, found {}.", check.what, check.expected, check.found));
         let uncounted = self.effects.as_ref().filter(|effects| effects.count.is_none());
         (self.verdict, self.why) = match (missed, broke, uncounted) {
             (Some(missed), ..) => (CaseVerdict::Failed, Some(missed)),
-            (None, Some(broke), _) => (CaseVerdict::Failed, Some(format!("It could not be done to the end: {broke}."))),
+            (None, Some(broke), _) => {
+                (CaseVerdict::Failed, Some(format!("It could not be done to the end: {broke}.")))
+            }
             (None, None, Some(effects)) => (CaseVerdict::NotRun, Some(effects.how.clone())),
             (None, None, None) => (CaseVerdict::Passed, None),
         };

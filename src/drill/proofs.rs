@@ -127,13 +127,15 @@ impl Scene<'_> {
         self.stage.proxy.next(Fault::Refuse, refusal);
         let working = self.stage.work()?;
         let id = self.submit().await?;
-        self.case.did(format!("Handed in one operation and had its first try refused with status {refusal}."));
+        self.case
+            .did(format!("Handed in one operation and had its first try refused with status {refusal}."));
         let failed = self.stage.settled(id).await?;
         self.case.expect("The operation, after the refusal", "waits for a person", waits(&failed));
         let first = self.stage.replay(id).await?;
         self.case.did("Had it tried again, as a person does.");
         self.case.expect("The answer to the replay", VerdictKind::Accepted, first.verdict);
-        let done = self.stage.until(id, "completed", |thread| thread.operation.completed_at.is_some()).await?;
+        let done =
+            self.stage.until(id, "completed", |thread| thread.operation.completed_at.is_some()).await?;
         self.case.expect("The operation, after the replay", "completed", done.operation.state());
         let sends = self.sends();
         self.case.expect("Sends that were refused and that reached the destination", "1 and 1", {
@@ -228,7 +230,11 @@ impl Scene<'_> {
         self.case.expect("Tries, of those that are allowed", allowed, self.sends().len());
         self.case.expect("The operation, in the end", "waits for a person", waits(&thread));
         if let Some(letter) = thread.letters.first() {
-            self.case.expect("What the dead letter says of the effect", "definitely_failed", letter.certainty);
+            self.case.expect(
+                "What the dead letter says of the effect",
+                "definitely_failed",
+                letter.certainty,
+            );
             self.case.expect("Why it waits", "attempts_used", letter.why);
         }
         self.nothing_more_is_sent().await;
@@ -249,7 +255,8 @@ impl Scene<'_> {
              it out, and killed the process before the answer reached it ({ended})."
         ));
         let thread = self.stage.thread(id).await?;
-        let first = thread.attempts.first().map_or("nothing".to_owned(), |attempt| attempt.outcome.to_string());
+        let first =
+            thread.attempts.first().map_or("nothing".to_owned(), |attempt| attempt.outcome.to_string());
         self.case.expect("What the dead process left on record", Outcome::Running, first);
         let working = self.stage.work()?;
         self.case.did("Started another process's worker on the same database.");
@@ -275,7 +282,8 @@ impl Scene<'_> {
     /// promises.
     async fn after_doubt(&mut self, id: Uuid) -> anyhow::Result<Thread> {
         let thread = self.stage.settled(id).await?;
-        let first = thread.attempts.first().map_or("nothing".to_owned(), |attempt| attempt.outcome.to_string());
+        let first =
+            thread.attempts.first().map_or("nothing".to_owned(), |attempt| attempt.outcome.to_string());
         self.case.expect("What the first try came to", Outcome::Uncertain, first);
         let class = self.stage.subject.class();
         let asked = self.stage.proxy.since(self.from).iter().any(|passage| passage.asks);
@@ -417,7 +425,11 @@ impl Scene<'_> {
         if let Some(key) = &first.key {
             let other = sends.iter().find(|send| send.key.as_ref() != Some(key));
             let found = other.map_or(Some(key), |send| send.key.as_ref());
-            self.case.expect("Every send bore the same key", key.clone(), found.map_or("none", String::as_str));
+            self.case.expect(
+                "Every send bore the same key",
+                key.clone(),
+                found.map_or("none", String::as_str),
+            );
         }
     }
 

@@ -139,11 +139,7 @@ impl Stage {
         Ok(OtherProcess(child))
     }
 
-    pub(super) fn submission(
-        &self,
-        mark: &str,
-        payload_mark: &str,
-    ) -> Result<Submission, serde_json::Error> {
+    pub(super) fn submission(&self, mark: &str, payload_mark: &str) -> Result<Submission, serde_json::Error> {
         Ok(Submission {
             kind: self.subject.kind.name.clone(),
             payload: self.subject.payload(payload_mark)?,

@@ -223,10 +223,7 @@ mod tests {
     fn a_payload_is_made_from_what_the_templates_read() {
         let subject = Subject::new(config(""), "ticket", None, false).unwrap();
         let payload: Value = serde_json::from_str(subject.payload("m1").unwrap().get()).unwrap();
-        assert_eq!(
-            payload,
-            json!({"order": {"id": "m1"}, "line": "m1", "customer": {"id": "m1"}})
-        );
+        assert_eq!(payload, json!({"order": {"id": "m1"}, "line": "m1", "customer": {"id": "m1"}}));
     }
 
     #[test]

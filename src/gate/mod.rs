@@ -30,7 +30,7 @@ use uuid::Uuid;
 
 pub use admit::Admission;
 pub use permit::{Permit, Settlement};
-pub use pulled::Heard;
+pub use pulled::{Claimed, Heard};
 
 use crate::config::{Config, Destination};
 use crate::domain::ambient::Ambient;

@@ -12,8 +12,35 @@ use crate::config::worker_lane;
 use crate::domain::attempt::Outcome;
 use crate::domain::classify::Event;
 use crate::domain::time::Timestamp;
-use crate::store::work::{self, NewWork, Room};
+use crate::store::work::{self, NewWork, Room, WorkRow};
 use crate::store::{attempts, operations};
+
+/// A step that a program took: what it has to know, and nothing that can be sent.
+#[derive(Debug)]
+pub struct Claimed {
+    /// The attempt; the program names it in whatever it says.
+    pub attempt: Uuid,
+    /// Counts the claims of the work; goes with whatever the program says.
+    pub fence: i64,
+    /// When the lease began.
+    pub since: Timestamp,
+    /// What is known of the step.
+    pub facts: WorkRow,
+    /// JSON, the same on every try.
+    pub body: Option<String>,
+}
+
+impl Claimed {
+    fn of(permit: &Permit) -> Self {
+        Self {
+            attempt: permit.attempt(),
+            fence: permit.fence(),
+            since: permit.started_at(),
+            facts: permit.facts().clone(),
+            body: permit.request().body.clone(),
+        }
+    }
+}
 
 /// What became of a program's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +65,7 @@ impl Gate {
         most: usize,
         by: &str,
         lease: Duration,
-    ) -> Result<Vec<Permit>, GateError> {
+    ) -> Result<Vec<Claimed>, GateError> {
         let began = Instant::now();
         let now = self.ambient.now();
         let lane = |kind: &String| Room { lane: worker_lane(kind), most };
@@ -55,7 +82,8 @@ impl Gate {
         let rows = lanes::pick(work::due(&mut tx, now, &rooms).await?, most);
         let admissions = admit::admit(self, &mut tx, rows, Holder { node: by, lease, began }).await?;
         tx.commit().await?;
-        Ok(admissions.into_iter().filter_map(Admission::into_permit).collect())
+        let permits = admissions.into_iter().filter_map(Admission::into_permit);
+        Ok(permits.map(|permit| Claimed::of(&permit)).collect())
     }
 
     /// Lets a program keep a step for `lease` from now; until when, or nothing when it does not hold

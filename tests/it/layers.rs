@@ -15,7 +15,10 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("demo", &["accounts", "engine", "store", "config", "domain"]),
     ("drill", &["demo", "engine", "gate", "store", "config", "domain"]),
     ("web", &["accounts", "engine", "gate", "store", "config", "domain", "telemetry"]),
-    ("cli", &["accounts", "engine", "gate", "store", "config", "domain", "demo", "drill", "web", "telemetry"]),
+    (
+        "cli",
+        &["accounts", "engine", "gate", "store", "config", "domain", "demo", "drill", "web", "telemetry"],
+    ),
 ];
 
 /// What the pages may not touch although it is public: they ask, and never send.

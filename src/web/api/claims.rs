@@ -23,7 +23,7 @@ use crate::domain::attempt::Outcome;
 use crate::domain::classify::{Event, Report, classify};
 use crate::domain::contract::{Contract, RuleOutcome};
 use crate::domain::time::Timestamp;
-use crate::gate::{Heard, Permit};
+use crate::gate::{Claimed, Heard};
 use crate::web::Web;
 
 /// Steps taken at once, at most.
@@ -98,14 +98,14 @@ pub async fn claim(
     let wait = span("wait", wanted.wait.as_deref(), LONGEST_WAIT)?.unwrap_or_default();
     let by = caller.actor.to_string();
     let until = Instant::now() + wait;
-    let permits = loop {
+    let taken = loop {
         let taken = web.engine.gate().claim(&kinds, most, &by, lease).await?;
         if !taken.is_empty() || Instant::now() >= until {
             break taken;
         }
         tokio::time::sleep(LOOK_EVERY.min(until - Instant::now())).await;
     };
-    let claims = permits.iter().map(|permit| shown(&web, permit, lease)).collect();
+    let claims = taken.into_iter().map(|claimed| shown(&web, claimed, lease)).collect();
     Ok(Json(Claims { claims }).into_response())
 }
 
@@ -143,13 +143,13 @@ fn lease(web: &Web, text: Option<&str>) -> Result<Duration, Problem> {
     Ok(span)
 }
 
-fn shown(web: &Web, permit: &Permit, lease: Duration) -> Claim {
-    let facts = permit.facts();
+fn shown(web: &Web, claimed: Claimed, lease: Duration) -> Claim {
+    let facts = claimed.facts;
     let contract = web.engine.config().destinations.get(&facts.destination).map(|known| &known.contract);
     Claim {
-        id: permit.attempt(),
-        fence: permit.fence(),
-        lease_expires_at: permit.started_at().plus(lease),
+        id: claimed.attempt,
+        fence: claimed.fence,
+        lease_expires_at: claimed.since.plus(lease),
         operation: Operation {
             id: facts.operation_id,
             key: facts.key.clone(),
@@ -167,7 +167,7 @@ fn shown(web: &Web, permit: &Permit, lease: Duration) -> Claim {
         generation: facts.generation,
         attempt: facts.attempts + 1,
         uncertain: facts.step_state == crate::domain::operation::StepState::Uncertain,
-        body: permit.request().body.clone().and_then(|text| RawValue::from_string(text).ok()),
+        body: claimed.body.and_then(|text| RawValue::from_string(text).ok()),
     }
 }
 

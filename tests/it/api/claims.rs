@@ -161,6 +161,10 @@ async fn a_claim_says_what_to_do_and_what_came_of_it_counts_once(db: TestDatabas
 async fn what_cannot_be_claimed_says_why(db: TestDatabase) {
     let program = Program::start(db).await;
     program.desk.app.submit("letter", "order-1").await;
+    let mut others = Vec::new();
+    for scope in [Scope::Submit, Scope::Read, Scope::Operate] {
+        others.push((scope, program.desk.token(scope).await));
+    }
     let before = business(&program.desk.app).await;
     for (wanted, status, kind, says) in [
         (json!({"types": ["lettre"]}), 422, "unknown-type", "lettre"),
@@ -176,14 +180,16 @@ async fn what_cannot_be_claimed_says_why(db: TestDatabase) {
         let detail = refused(program.post(CLAIMS, &wanted).await, status, kind);
         assert!(detail.contains(says), "{wanted}: {detail}");
     }
-    for scope in [Scope::Submit, Scope::Read, Scope::Operate] {
-        let token = program.desk.token(scope).await;
+    for (scope, token) in others {
         let detail = refused(program.post_as(&token, CLAIMS, &json!({})).await, 403, "forbidden");
         assert!(detail.contains(scope.as_str()), "{detail}");
     }
     refused(program.post_as("", CLAIMS, &json!({})).await, 401, "unauthorized");
     assert_eq!(business(&program.desk.app).await, before);
-    assert!(program.claims(&json!({"types": ["parcel"]})).await.is_empty(), "only of the types that it named");
+    assert!(
+        program.claims(&json!({"types": ["parcel"]})).await.is_empty(),
+        "only of the types that it named"
+    );
 }
 
 async fn a_heartbeat_keeps_a_claim(db: TestDatabase) {
@@ -208,6 +214,7 @@ async fn a_wrong_fence_an_unknown_claim_and_another_program_change_nothing(db: T
     let id = program.desk.app.submit("letter", "order-1").await;
     let claim = program.claim().await;
     let other = program.another_token().await;
+    let read = program.desk.token(Scope::Read).await;
     let before = business(&program.desk.app).await;
     let mut wrong = claim.clone();
     wrong["fence"] = json!(claim["fence"].as_i64().unwrap() + 1);
@@ -226,7 +233,6 @@ async fn a_wrong_fence_an_unknown_claim_and_another_program_change_nothing(db: T
         let mut body = facts;
         body["fence"] = claim["fence"].clone();
         refused(program.post_as(&other, &path(&claim, word), &body).await, status, kind);
-        let read = program.desk.token_named(&format!("read-{word}"), Scope::Read).await;
         refused(program.post_as(&read, &path(&claim, word), &body).await, 403, "forbidden");
     }
     assert_eq!(business(&program.desk.app).await, before);

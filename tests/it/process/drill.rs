@@ -65,7 +65,8 @@ fn the_built_in_destinations_keep_every_promise() {
         for case in cases {
             assert!(case["checks"].as_array().unwrap().iter().all(|check| check["passed"] == true));
             assert!(!case["operations"][0]["attempts"].as_array().unwrap().is_empty(), "{name}: {case}");
-            let effects = if *name == Proof::SecondOperation { 2 } else { u64::from(*name != Proof::Exhaust) };
+            let effects =
+                if *name == Proof::SecondOperation { 2 } else { u64::from(*name != Proof::Exhaust) };
             assert_eq!(case["effects"]["count"], effects, "{name}: {case}");
         }
     }
@@ -100,8 +101,7 @@ async fn a_configured_destination_is_drilled_and_its_texts_are_escaped() {
     let database = sqlite(&house.path("dlo.db"));
     house.write("dlo.toml", &super::config(&database, &there.base_url(), ""));
     house.write("payload.json", &format!(r#"{{"order_id": "{{{{ drill }}}}", "note": "{HOSTILE}"}}"#));
-    let arguments =
-        &["drill", "--type", "charge-card", "--payload", "payload.json", "--out", "kept/first"];
+    let arguments = &["drill", "--type", "charge-card", "--payload", "payload.json", "--out", "kept/first"];
     let (house, answer) = drill(house, arguments).await;
     assert_eq!(answer.code, Some(0), "{answer:?}");
     assert!(answer.err.contains("really sends") && answer.err.contains(&there.base_url()), "{answer:?}");
