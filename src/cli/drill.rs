@@ -1,5 +1,6 @@
 //! `dlo drill`, and the process that it kills.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{ErrorKind, Read as _};
 use std::net::SocketAddr;
@@ -56,8 +57,8 @@ pub(super) async fn run(path: &Path, args: Args) -> anyhow::Result<()> {
     let (config, file) = read.unzip();
     let drill = match (args.kind, config) {
         (Some(kind), Some(config)) => {
-            let payload = args.payload.map(payload).transpose()?;
-            Drill::configured(config, &kind, payload).map_err(usage)?
+            let payload = args.payload.as_deref().map(payload).transpose()?;
+            Drill::configured(config, &kind, payload).map_err(|why| usage(&why))?
         }
         _ => Drill::built_in()?,
     };
@@ -110,16 +111,16 @@ fn read(path: &Path) -> anyhow::Result<(Config, ConfigFile)> {
     Ok((config, file))
 }
 
-fn payload(path: PathBuf) -> anyhow::Result<String> {
-    let text = fs::read_to_string(&path)
-        .with_context(|| format!("the payload {} cannot be read", path.display()))?;
+fn payload(path: &Path) -> anyhow::Result<String> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("the payload {} cannot be read", path.display()))?;
     match serde_json::from_str::<serde_json::Value>(&text) {
         Ok(_) => Ok(text),
         Err(error) => Err(Usage(format!("the payload {} is not JSON: {error}", path.display())).into()),
     }
 }
 
-fn usage(why: NotDrillable) -> Usage {
+fn usage(why: &NotDrillable) -> Usage {
     Usage(why.to_string())
 }
 
@@ -168,8 +169,10 @@ fn summary(report: &Report, folder: &Path) -> String {
     }
     let mut text = table(["PROOF", "TYPE", "VERDICT", "WHAT WAS FOUND"], &rows);
     let took = report.ended_at.since(report.started_at).as_secs();
-    text.push_str(&format!(
-        "\nThe drill {} after {took} s. For people: {}; for programs: {}.\n",
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "\nThe drill {} after {took} s. For people: {}; for programs: {}.",
         match report.verdict {
             CaseVerdict::Passed => "passed",
             CaseVerdict::NotRun => "passed as far as it could be run,",
@@ -177,7 +180,7 @@ fn summary(report: &Report, folder: &Path) -> String {
         },
         clean(&folder.join("report.html").display().to_string()),
         clean(&folder.join("report.json").display().to_string()),
-    ));
+    );
     text
 }
 

@@ -70,9 +70,9 @@ impl Drill {
         let run = ambient.opaque().simple().to_string()[..8].to_owned();
         let each =
             self.subjects.iter().map(|subject| prove_all(Arc::clone(subject), program, &ambient, &run));
-        let cases = join_all(each).await.into_iter().flatten().collect();
+        let cases: Vec<(Proof, Case)> = join_all(each).await.into_iter().flatten().collect();
         let subjects = self.subjects.iter().map(|subject| SubjectReport::of(subject)).collect();
-        Report::new(run, started_at, ambient.now(), seed, file, subjects, cases)
+        Report::new(run, started_at, ambient.now(), seed, file, subjects, &cases)
     }
 }
 

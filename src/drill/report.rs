@@ -108,7 +108,7 @@ impl Report {
         seed: u64,
         config: Option<ConfigFile>,
         subjects: Vec<Subject>,
-        cases: Vec<(Proof, Case)>,
+        cases: &[(Proof, Case)],
     ) -> Self {
         let of = |proof: Proof| {
             let cases: Vec<Case> =
@@ -180,6 +180,7 @@ impl super::proxy::Fault {
 }
 
 /// To the millisecond, for people.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "templates hand over references")]
 fn moment(at: &Timestamp) -> String {
     at.rfc3339().chars().take(23).map(|letter| if letter == 'T' { ' ' } else { letter }).collect()
 }

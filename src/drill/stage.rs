@@ -85,9 +85,10 @@ impl Stage {
         program: &Program,
         ambient: &Ambient,
     ) -> anyhow::Result<Self> {
-        let destination = match subject.built_in {
-            true => Some(UnreliableDestination::start(([127, 0, 0, 1], 0).into(), 0).await?),
-            false => None,
+        let destination = if subject.built_in {
+            Some(UnreliableDestination::start(([127, 0, 0, 1], 0).into(), 0).await?)
+        } else {
+            None
         };
         let there = destination.as_ref().map(|there| there.base_url().parse()).transpose()?;
         let upstream = subject.upstream(there).context("the destination has no base_url")?;

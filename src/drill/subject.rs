@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::proxy::Upstream;
-use crate::config::{Config, Destination, OperationType, StepType};
+use crate::config::{BodyTemplate, Config, Destination, OperationType, StepType};
 use crate::domain::contract::{Class, Contract};
 use crate::domain::retry::RetryPolicy;
 use crate::domain::time::{Clock, SystemClock};
@@ -181,7 +181,7 @@ fn made_up(operation: &OperationType, destination: &Destination) -> Value {
         .chain(question.map(|question| &question.path))
         .chain(question.iter().flat_map(|question| question.compare.iter().map(|(_, template)| template)));
     let facts = templates.flat_map(|template| template.facts().to_vec());
-    let facts = facts.chain(step.body.iter().flat_map(|body| body.facts()));
+    let facts = facts.chain(step.body.iter().flat_map(BodyTemplate::facts));
     let mut payload = json!({ "order": MARK });
     for fact in facts {
         let Some(names) = fact.strip_prefix("payload.") else { continue };
