@@ -19,6 +19,7 @@
 //! * [`web`]: the desk and the HTTP API.
 //! * [`cli`]: the command line; nothing imports it.
 //! * [`demo`]: a shop that meets every failure, and the destination that fails it; for tests too.
+//! * [`drill`]: the promises shown at work at a destination, with a dated report.
 //! * [`telemetry`]: what the process tells its operator.
 
 // First, since its macro for words serves the others.
@@ -29,6 +30,7 @@ pub mod accounts;
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod drill;
 pub mod engine;
 pub mod gate;
 pub mod store;

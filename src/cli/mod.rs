@@ -8,6 +8,7 @@ mod args;
 mod context;
 mod dead_letters;
 mod demo;
+mod drill;
 mod people;
 mod run;
 mod serve;
@@ -94,6 +95,14 @@ enum Command {
     Replay(act::ReplayArgs),
     /// Close a dead letter with a reason
     Resolve(act::ResolveArgs),
+    /// Show the promises at work, and write a dated report with the evidence of each
+    ///
+    /// Proves replay, race, exhaust, recover, lost answer and second operation, in a database of its
+    /// own; the configured one is not touched. With --type, operations are really sent to that type's
+    /// destination. Exits 1 when a proof fails.
+    Drill(drill::Args),
+    #[command(hide = true, name = drill::ENGINE)]
+    DrillEngine(drill::EngineArgs),
 }
 
 /// Wrong usage that only became clear after the arguments were read: exit code 2.
@@ -102,10 +111,13 @@ enum Command {
 struct Usage(String);
 
 impl Cli {
-    /// What is logged unless the environment says otherwise: the demo's own page must stay
-    /// readable.
+    /// What is logged unless the environment says otherwise: the demo's own page must stay readable,
+    /// and what goes wrong in a drill is in its report.
     pub fn default_filter(&self) -> &'static str {
-        if matches!(self.command, Command::Demo(_)) { "error" } else { "info" }
+        match self.command {
+            Command::Demo(_) | Command::Drill(_) | Command::DrillEngine(_) => "error",
+            _ => "info",
+        }
     }
 
     /// Does what was asked for; the exit code.
@@ -133,6 +145,8 @@ impl Cli {
             Command::Check => setup::check(&config),
             Command::Migrate => setup::migrate(&config).await,
             Command::Serve(args) => serve::run(&config, &args).await,
+            Command::Drill(args) => drill::run(&config, args).await,
+            Command::DrillEngine(args) => drill::engine(&config, args).await,
             other => {
                 let context = Context::open(&config).await?;
                 let outcome = other.on(&context).await;
@@ -154,7 +168,13 @@ impl Command {
             Self::DeadLetters(args) => dead_letters::run(context, args).await,
             Self::Replay(args) => act::replay(context, &args).await,
             Self::Resolve(args) => act::resolve(context, args).await,
-            Self::Demo(_) | Self::Init(_) | Self::Check | Self::Migrate | Self::Serve(_) => Ok(()),
+            Self::Demo(_)
+            | Self::Init(_)
+            | Self::Check
+            | Self::Migrate
+            | Self::Serve(_)
+            | Self::Drill(_)
+            | Self::DrillEngine(_) => Ok(()),
         }
     }
 }

@@ -46,6 +46,11 @@ impl BodyTemplate {
         !matches!(node, Node::Typed(expression) if expression.facts() == ["key"])
     }
 
+    /// The dotted names it reads, such as `payload.order_id`.
+    pub fn facts(&self) -> Vec<String> {
+        facts(&self.0)
+    }
+
     /// The JSON for these values, its members in the order of the file.
     pub(super) fn render(&self, values: &minijinja::Value) -> Result<Value, String> {
         render(&self.0, values)
@@ -97,6 +102,16 @@ fn scalar(item: &Item<'_>) -> Option<Value> {
         item.mistake("JSON has no such number");
     }
     number.map(Value::Number)
+}
+
+fn facts(node: &Node) -> Vec<String> {
+    match node {
+        Node::Constant(_) => Vec::new(),
+        Node::Text(template) => template.facts().to_vec(),
+        Node::Typed(expression) => expression.facts().to_vec(),
+        Node::Array(nodes) => nodes.iter().flat_map(facts).collect(),
+        Node::Object(members) => members.iter().flat_map(|(_, node)| facts(node)).collect(),
+    }
 }
 
 fn render(node: &Node, values: &minijinja::Value) -> Result<Value, String> {

@@ -1,5 +1,5 @@
 //! `dlo demo`: a small shop whose automations meet every failure there is, and the destination that
-//! fails them. Nothing else in the product may use it; tests may.
+//! fails them, which the drill uses too.
 
 pub mod destination;
 mod folder;

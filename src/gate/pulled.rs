@@ -12,6 +12,7 @@ use crate::config::worker_lane;
 use crate::domain::attempt::Outcome;
 use crate::domain::classify::Event;
 use crate::domain::time::Timestamp;
+use crate::store::events::{self, EventKind, EventRow};
 use crate::store::work::{self, NewWork, Room};
 use crate::store::{Commit, attempts, operations};
 
@@ -24,6 +25,9 @@ pub enum Heard {
     Repeated,
     /// The claim was lost before: it is kept as evidence and changes nothing.
     TooLate,
+    /// The claim has another fence: whoever says this mixed something up, and the refusal is on
+    /// record, and nothing was changed.
+    OtherFence,
     /// Nobody of that name holds such a claim.
     Unknown,
 }
@@ -90,8 +94,21 @@ impl Gate {
         let Some(row) = attempts::by_id(&mut tx, attempt).await?.filter(|row| row.node == by) else {
             return Ok(Heard::Unknown);
         };
+        if row.fence != fence {
+            let refused = EventRow {
+                id: self.ambient.id(),
+                operation_id: row.operation_id,
+                at: now,
+                kind: EventKind::OtherFence,
+                actor: by.to_owned(),
+                detail: format!("A word on attempt {} under another fence was refused.", row.number),
+            };
+            events::insert(&mut tx, &[refused]).await?;
+            tx.commit(Commit::Turn).await?;
+            return Ok(Heard::OtherFence);
+        }
         // Its answer was lost, so that it says it again.
-        if row.fence == fence && row.outcome == outcome {
+        if row.outcome == outcome {
             return Ok(Heard::Repeated);
         }
         work::lock_operation(&mut tx, row.operation_id).await?;

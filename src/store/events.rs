@@ -27,6 +27,8 @@ text_enum! {
         FoundAbsent = "found_absent",
         /// The destination was asked and could not say, or not yet.
         FoundNothing = "found_nothing",
+        /// A program's word on a claim was refused: it named another fence.
+        OtherFence = "other_fence",
         /// A step was passed over: its condition did not hold, or it is optional and came to nothing.
         PassedOver = "passed_over",
         /// A person corrected it: another operation took its place.

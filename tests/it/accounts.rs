@@ -195,7 +195,16 @@ async fn scopes_hold_what_they_say(db: TestDatabase) {
         (Scope::Read, vec![R::View, R::ViewPayload, R::Audit]),
         (
             Scope::Operate,
-            vec![R::View, R::ViewPayload, R::Replay, R::Correct, R::Resolve, R::Override, R::PauseDestination, R::Audit],
+            vec![
+                R::View,
+                R::ViewPayload,
+                R::Replay,
+                R::Correct,
+                R::Resolve,
+                R::Override,
+                R::PauseDestination,
+                R::Audit,
+            ],
         ),
         (Scope::Work, vec![R::Work]),
     ];

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room and the rooms that it may reach.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("domain", &[]),
     ("config", &["domain"]),
     ("store", &["domain"]),
@@ -13,8 +13,12 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("engine", &["gate", "store", "config", "domain"]),
     ("accounts", &["store", "domain"]),
     ("demo", &["accounts", "engine", "store", "config", "domain"]),
+    ("drill", &["demo", "engine", "gate", "store", "config", "domain"]),
     ("web", &["accounts", "engine", "gate", "store", "config", "domain", "telemetry"]),
-    ("cli", &["accounts", "engine", "gate", "store", "config", "domain", "demo", "web", "telemetry"]),
+    (
+        "cli",
+        &["accounts", "engine", "gate", "store", "config", "domain", "demo", "drill", "web", "telemetry"],
+    ),
 ];
 
 /// What the pages may not touch although it is public: they ask, and never send.

@@ -37,21 +37,21 @@ impl Received {
         self.header(name).is_some_and(|value| value.to_ascii_lowercase().contains(word))
     }
 
-    pub(super) fn wants_close(&self) -> bool {
+    pub(crate) fn wants_close(&self) -> bool {
         self.says("connection", "close")
     }
 }
 
 /// An answer as the destination means it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Reply {
-    pub(super) code: u16,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Reply {
+    pub(crate) code: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Reply {
-    pub(super) fn json(code: u16, body: &serde_json::Value) -> Self {
+    pub(crate) fn json(code: u16, body: &serde_json::Value) -> Self {
         Self {
             code,
             headers: vec![("content-type".into(), "application/json".into())],
@@ -77,18 +77,18 @@ impl Reply {
 }
 
 /// One client's connection, and what was read ahead of it.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
     ahead: Vec<u8>,
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(crate) fn new(stream: TcpStream) -> Self {
         Self { stream, ahead: Vec::new() }
     }
 
     /// The next request's head with an empty body; nothing when the client has left.
-    pub(super) async fn head(&mut self) -> io::Result<Option<Received>> {
+    pub(crate) async fn head(&mut self) -> io::Result<Option<Received>> {
         loop {
             if let Some((head, length)) = parse_head(&self.ahead)? {
                 self.ahead.drain(..length);
@@ -104,7 +104,7 @@ impl Connection {
     }
 
     /// Reads the body that a head announces.
-    pub(super) async fn body(&mut self, head: &mut Received) -> io::Result<()> {
+    pub(crate) async fn body(&mut self, head: &mut Received) -> io::Result<()> {
         if head.says("expect", "100-continue") {
             self.write(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
         }
@@ -170,7 +170,7 @@ impl Connection {
         Ok(self.stream.read_buf(&mut self.ahead).await? > 0)
     }
 
-    pub(super) async fn reply(&mut self, reply: &Reply) -> io::Result<()> {
+    pub(crate) async fn reply(&mut self, reply: &Reply) -> io::Result<()> {
         let mut bytes = reply.head();
         if !reply.bodiless() {
             bytes.extend(&reply.body);
@@ -178,13 +178,13 @@ impl Connection {
         self.write(&bytes).await
     }
 
-    pub(super) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes).await?;
         self.stream.flush().await
     }
 
     /// Waits, unread, until the client is gone.
-    pub(super) async fn until_left(&mut self) -> io::Result<()> {
+    pub(crate) async fn until_left(&mut self) -> io::Result<()> {
         loop {
             self.ahead.clear();
             if !self.more().await? {

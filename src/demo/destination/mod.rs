@@ -1,12 +1,12 @@
 //! A destination on loopback that fails in every way the table of outcomes knows over plain HTTP,
 //! and keeps what really happened: each second effect is a second entry.
 //!
-//! `/keyed/…` honours `Idempotency-Key`, `/lookup/…` can be asked by `external_ref`, `/plain/…`
-//! offers neither.
+//! `/keyed/…` honours `Idempotency-Key`, `/upsert/…` sets the thing that its path names, `/lookup/…`
+//! can be asked by `external_ref`, `/plain/…` offers none of it.
 
 mod behaviour;
 mod faults;
-mod http;
+pub(crate) mod http;
 mod personality;
 
 use std::collections::VecDeque;

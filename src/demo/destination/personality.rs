@@ -1,4 +1,4 @@
-//! What the destination promises, and the effects it keeps: three personalities by the first
+//! What the destination promises, and the effects it keeps: four personalities by the first
 //! segment of the path.
 
 use std::collections::HashMap;
@@ -57,6 +57,9 @@ impl Ledger {
         if matches!(request.method.as_str(), "GET" | "HEAD") {
             return Claim::Settled(self.look_up(request));
         }
+        if request.path.starts_with("/upsert/") {
+            return self.set(request);
+        }
         let Some(key) = key_of(request).filter(|_| request.path.starts_with("/keyed/")) else {
             return Claim::Free(None);
         };
@@ -79,6 +82,17 @@ impl Ledger {
             Some(KeyEntry { known: Known::Answered(reply), .. }) => {
                 Claim::Settled(reply.clone().with("idempotent-replayed", "true"))
             }
+        }
+    }
+
+    /// A thing that is as it is told to be already stays so: that is no second effect.
+    fn set(&self, request: &Received) -> Claim {
+        let there = self.effects.iter().rev().find(|effect| effect.path == request.bare_path());
+        match there.filter(|effect| effect.body == request.body) {
+            Some(same) => {
+                Claim::Settled(Reply::json(200, &json!({"id": same.reference, "status": "unchanged"})))
+            }
+            None => Claim::Free(None),
         }
     }
 
@@ -162,6 +176,9 @@ fn external_ref(body: &[u8]) -> Option<String> {
 }
 
 fn prefix_of(path: &str) -> &'static str {
+    if path.starts_with("/upsert/contacts/") {
+        return "CON";
+    }
     match path.rsplit('/').next().unwrap_or_default() {
         "tickets" => "TCK",
         "charges" => "CH",

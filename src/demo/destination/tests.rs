@@ -76,6 +76,18 @@ async fn a_key_is_honoured_once() {
 }
 
 #[tokio::test]
+async fn a_thing_that_is_set_twice_is_set_once() {
+    let there = start().await;
+    let put = |amount: u32| post(&there, "/upsert/contacts/7", "k", json!({ "amount": amount }));
+    let first = json(put(5).await.unwrap()).await;
+    let again = json(put(5).await.unwrap()).await;
+    assert_eq!((&again["id"], again["status"].as_str()), (&first["id"], Some("unchanged")));
+    assert_eq!(seen(&there), (2, 1));
+    put(6).await.unwrap();
+    assert_eq!(seen(&there), (3, 2));
+}
+
+#[tokio::test]
 async fn a_key_in_flight_is_said_and_a_late_effect_happens_all_the_same() {
     let there = start().await;
     there.script(CHARGES, [Behaviour::OkAfter(Duration::from_millis(150))]);

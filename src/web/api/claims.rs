@@ -301,8 +301,11 @@ async fn settle(
             Ok((StatusCode::OK, Json(Settled { outcome, duplicate })).into_response())
         }
         Heard::TooLate => Err(Problem::claim_lost(
-            "The claim was lost before this came, or its fence is another. It is kept as evidence with the \
-             operation, and nothing was changed.",
+            "The claim was lost before this came. It is kept as evidence with the operation, and nothing was \
+             changed.",
+        )),
+        Heard::OtherFence => Err(Problem::claim_lost(
+            "This claim has another fence, so that nothing was changed. Send the one that came with the claim.",
         )),
         Heard::Unknown => Err(Problem::not_found("You hold no claim of this id.")),
     }

@@ -126,6 +126,7 @@ fn events(thread: &Thread, mask: &Mask) -> Vec<(Timestamp, What)> {
             EventKind::LeaseLost
             | EventKind::LateAnswer
             | EventKind::LateDone
+            | EventKind::OtherFence
             | EventKind::PassedOver
             | EventKind::Corrects => row.detail.clone(),
         };

@@ -1,6 +1,7 @@
 //! The HTTP API.
 
 mod bad_input;
+mod claims;
 mod corrections;
 mod hooks;
 mod refused_hooks;

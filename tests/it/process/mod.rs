@@ -2,10 +2,12 @@
 
 mod accounts;
 mod demo;
+mod drill;
 mod killed;
 mod operator;
 mod serving;
 mod setup;
+mod worker;
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};

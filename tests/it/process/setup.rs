@@ -133,6 +133,7 @@ fn every_command_has_help() {
         "dead-letters",
         "replay",
         "resolve",
+        "drill",
     ] {
         assert!(help.contains(&format!("\n  {command}")), "{command}: {help}");
         assert!(house.done(&[command, "--help"]).contains("Usage: dlo"));

@@ -131,11 +131,14 @@ impl Desk {
 
     /// The header of a new token.
     pub(crate) async fn token(&self, scope: Scope) -> String {
+        self.token_named(scope.as_str(), scope).await
+    }
+
+    pub(crate) async fn token_named(&self, name: &str, scope: Scope) -> String {
         let (db, ambient) = (self.app.engine.db(), self.app.engine.ambient());
         let actor = Actor::Cli { user: "root".into() };
         let by = By { actor: &actor, origin: "cli" };
-        let secret =
-            accounts::create_token(db, ambient, scope.as_str(), scope, None, &by).await.expect("a token");
+        let secret = accounts::create_token(db, ambient, name, scope, None, &by).await.expect("a token");
         format!("Bearer {secret}")
     }
 
