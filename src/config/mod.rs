@@ -35,7 +35,7 @@ pub use init::{init_text, write_secret_key};
 pub use mistake::{ConfigError, Mistake};
 pub use operation::{OperationType, Runner, StepType, WORKER_METHOD, worker_lane};
 pub use preset::{Preset, preset_names};
-pub use request::{OperationFacts, RenderContext, RenderError};
+pub use request::{Asking, OperationFacts, RenderContext, RenderError};
 pub use secret::{MIN_SECRET_KEY, SecretKey};
 pub use server::{Engine, RetryOverride, Server};
 pub use source::{EventCondition, EventPlace, Mapping, Source};

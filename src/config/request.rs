@@ -158,13 +158,19 @@ impl StepType {
     }
 }
 
+/// A question as it is put.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asking {
+    /// What is sent.
+    pub request: StoredRequest,
+    /// JSON pointers into the answer, and what would stand there of our data.
+    pub expected: Vec<(String, String)>,
+}
+
 impl Destination {
     /// What asks the destination about a step, and what its answer would show of our data; absent
     /// where it cannot be asked.
-    pub fn question(
-        &self,
-        context: &RenderContext<'_>,
-    ) -> Option<Result<(StoredRequest, Vec<(String, String)>), RenderError>> {
+    pub fn question(&self, context: &RenderContext<'_>) -> Option<Result<Asking, RenderError>> {
         let (question, base) = (self.question.as_ref()?, self.base_url.as_ref()?);
         let values = context.values();
         let failed = |part: &'static str| move |why| RenderError { part: part.to_owned(), why };
@@ -176,7 +182,7 @@ impl Destination {
             .collect::<Result<_, String>>();
         Some(url.map_err(failed("lookup.path")).and_then(|url| {
             let request = StoredRequest { method: "GET".to_owned(), url, headers: Vec::new(), body: None };
-            Ok((request, compare.map_err(failed("lookup.compare"))?))
+            Ok(Asking { request, expected: compare.map_err(failed("lookup.compare"))? })
         }))
     }
 }

@@ -77,11 +77,11 @@ pub fn read(lookup: &Lookup, expected: &[(String, String)], event: &Event, count
         Event::Answered(answer) => answer,
         Event::Reported(_) => return Found::nothing(Finding::Failed, "a program answered in its place"),
     };
-    let absent = |detail: &str| match counts {
-        true => Found::nothing(Finding::Absent, detail),
-        false => {
-            Found::nothing(Finding::TooEarly, format!("{detail}; it is too early for that to prove anything"))
+    let absent = |detail: &str| {
+        if counts {
+            return Found::nothing(Finding::Absent, detail);
         }
+        Found::nothing(Finding::TooEarly, format!("{detail}; it is too early for that to prove anything"))
     };
     // Only where the address names the thing itself does "not found" speak of the thing.
     if answer.status == 404 && lookup.found.is_empty() {
@@ -219,7 +219,7 @@ mod tests {
     fn an_absence_counts_after_lease_timeout_and_lag() {
         let contract = Contract { timeout: Duration::from_secs(10), ..Contract::default() };
         let from =
-            absence_counts_from(&contract, &lookup(""), Timestamp::from_micros(0), Duration::from_secs(60));
+            absence_counts_from(&contract, &lookup(""), Timestamp::from_micros(0), Duration::from_mins(1));
         assert_eq!(from, Timestamp::from_micros(190_000_000));
     }
 }

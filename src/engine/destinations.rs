@@ -53,9 +53,10 @@ async fn change(gate: &Gate, name: &str, pause: bool, request: &Request<'_>) -> 
     if take(&mut tx, &actor, request.action_id, &format!("{action} {name}"), now).await?.is_some() {
         return Ok(());
     }
-    let changed = match pause {
-        true => gate.pause(&mut tx, name, &actor, &reason).await?,
-        false => gate.resume(&mut tx, name).await?,
+    let changed = if pause {
+        gate.pause(&mut tx, name, &actor, &reason).await?
+    } else {
+        gate.resume(&mut tx, name).await?
     };
     let entry = AuditRow {
         id: gate.ambient().id(),

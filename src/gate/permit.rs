@@ -125,9 +125,9 @@ impl Held {
     pub(super) fn take(&mut self, rendered: &mut Rendered) {
         match rendered {
             Rendered::First(request) | Rendered::Again(request) => self.request = std::mem::take(request),
-            Rendered::Question(request, expected) => {
-                self.request = std::mem::take(request);
-                self.expected = std::mem::take(expected);
+            Rendered::Question(asking) => {
+                self.request = std::mem::take(&mut asking.request);
+                self.expected = std::mem::take(&mut asking.expected);
             }
             Rendered::Passed(_) | Rendered::Impossible(_) => {}
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Gate, GateError};
-use crate::config::{Destination, OperationFacts, OperationType, RenderContext, StepType};
+use crate::config::{Asking, Destination, OperationFacts, OperationType, RenderContext, StepType};
 use crate::domain::attempt::StoredRequest;
 use crate::domain::lookup::Task;
 use crate::store::Tx;
@@ -21,7 +21,7 @@ pub(super) enum Rendered {
     /// What the first send kept.
     Again(StoredRequest),
     /// A question, and what the answer would show of our data.
-    Question(StoredRequest, Vec<(String, String)>),
+    Question(Asking),
     /// The step's condition does not hold; why, for people.
     Passed(String),
     /// It cannot be built; why, for people.
@@ -76,7 +76,7 @@ fn question(gate: &Gate, row: &WorkRow) -> Result<Rendered, String> {
     };
     let none = BTreeMap::new();
     match destination.question(&context(row, kind, &payload, &none)) {
-        Some(Ok((request, expected))) => Ok(Rendered::Question(request, expected)),
+        Some(Ok(asking)) => Ok(Rendered::Question(asking)),
         Some(Err(error)) => Err(error.to_string()),
         None => Err(format!("The destination {} can no longer be asked.", destination.name)),
     }
@@ -150,7 +150,8 @@ pub(super) fn preview(
     saved: &BTreeMap<String, Value>,
 ) -> Result<StoredRequest, String> {
     match one(gate, work, saved)? {
-        Rendered::First(request) | Rendered::Again(request) | Rendered::Question(request, _) => Ok(request),
+        Rendered::First(request) | Rendered::Again(request) => Ok(request),
+        Rendered::Question(asking) => Ok(asking.request),
         Rendered::Passed(why) | Rendered::Impossible(why) => Err(why),
     }
 }

@@ -51,12 +51,11 @@ pub async fn answer(
     operation: impl Into<Option<Uuid>>,
     answer: &str,
 ) -> Result<(), StoreError> {
-    let operation: Option<Uuid> = operation.into();
     const SQL: &str = "UPDATE actions SET answer = $4, operation_id = $3 WHERE actor = $1 AND action_id = $2";
     on!(tx, c => sqlx::query(SQL)
         .bind(actor)
         .bind(action_id)
-        .bind(operation)
+        .bind(operation.into())
         .bind(answer)
         .execute(c)
         .await?

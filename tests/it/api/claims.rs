@@ -362,7 +362,7 @@ async fn a_paused_destination_gives_nothing_out(db: TestDatabase) {
     let engine = &program.desk.app.engine;
     let mut tx = engine.db().begin().await.unwrap();
     assert!(engine.gate().pause(&mut tx, "post", "olga", "the post is on strike").await.unwrap());
-    tx.commit().await.unwrap();
+    tx.commit(dead_letter_office::store::Commit::Action).await.unwrap();
     assert!(program.claims(&json!({})).await.is_empty());
     assert_eq!(program.desk.app.resume_all().await, 1);
     let claim = program.claim().await;
