@@ -44,8 +44,8 @@ fn a_fresh_folder_becomes_a_product() {
     let first = house.dlo(&["--config", "shop/dlo.toml", "user", "list"]);
     assert_eq!(first.code, Some(1));
     assert!(first.err.contains("dlo migrate"), "{}", first.err);
-    assert_eq!(house.done(&["--config", "shop/dlo.toml", "migrate"]), "SQLite: from empty to version 3.\n");
-    assert_eq!(house.done(&["--config", "shop/dlo.toml", "migrate"]), "SQLite: at version 3 already.\n");
+    assert_eq!(house.done(&["--config", "shop/dlo.toml", "migrate"]), "SQLite: from empty to version 4.\n");
+    assert_eq!(house.done(&["--config", "shop/dlo.toml", "migrate"]), "SQLite: at version 4 already.\n");
     house.done(&["--config", "shop/dlo.toml", "user", "list"]);
 }
 

@@ -45,6 +45,11 @@ impl Raw {
         on_raw!(self, c => sqlx::query(sql).execute(c).await.unwrap().rows_affected())
     }
 
+    /// Several statements.
+    pub(crate) async fn script(&mut self, sql: &'static str) {
+        on_raw!(self, c => { sqlx::raw_sql(sql).execute(c).await.unwrap(); });
+    }
+
     async fn tables(&mut self) -> Vec<String> {
         let sql = match self {
             Self::Sqlite(_) => {

@@ -1,0 +1,48 @@
+//! What an earlier version stored is there, as it was, after every later script.
+
+use crate::support::databases::{TestDatabase, on_both};
+use crate::support::ledger::Raw;
+
+on_both!(what_the_first_version_stored_survives_every_later_script);
+
+const FIRST: &str = include_str!("../../../migrations/0001_spine.sql");
+const LATER: [&str; 3] = [
+    include_str!("../../../migrations/0002_engine.sql"),
+    include_str!("../../../migrations/0003_hooks.sql"),
+    include_str!("../../../migrations/0004_upkeep.sql"),
+];
+
+/// One operation that may have happened, with its work and its step, and a token.
+const STORED: [&str; 4] = [
+    "INSERT INTO operations (id, key, kind, state, digest, severity, submitted_by, received_at) \
+     VALUES (@1, 'order-1', 'ticket', 'uncertain', @2, 'normal', 'token:shop', 5)",
+    "INSERT INTO steps (operation_id, position, name, destination, state, key, attempts, last_outcome) \
+     VALUES (@1, 0, 'create', 'crm', 'uncertain', @1, 1, 'uncertain')",
+    "INSERT INTO attempts (id, operation_id, position, generation, number, cause, requested_by, fence, node, \
+     started_at, ended_at, outcome) VALUES (@1, @1, 0, 1, 1, 'automatic', 'engine', 1, 'n', 70, 80, 'uncertain')",
+    "INSERT INTO tokens (id, name, hash, scope, created_by, created_at) VALUES (@1, 'shop', @2, 'submit', 'root', 1)",
+];
+const WORK: &str = "INSERT INTO work (operation_id, position, destination, cause, requested_by, requested_at, waived, \
+    due_at, since, tries, doubts, waits, fence) VALUES (@1, 0, 'crm', 'automatic', 'engine', 5, '', 90, 5, 1, 1, 0, 1)";
+
+async fn what_the_first_version_stored_survives_every_later_script(db: TestDatabase) {
+    let mut raw = Raw::open(&db.url).await.unwrap();
+    raw.script(FIRST).await;
+    let (id, bytes) = match &raw {
+        Raw::Sqlite(_) => ("x'0198c0de000070008000000000000001'", "x'00'"),
+        Raw::Postgres(_) => ("'0198c0de-0000-7000-8000-000000000001'", "'\\x00'"),
+    };
+    for statement in STORED.iter().chain([&WORK]) {
+        raw.execute(statement.replace("@1", id).replace("@2", bytes)).await;
+    }
+    for script in LATER {
+        raw.script(script).await;
+    }
+    assert_eq!(raw.texts("SELECT state FROM steps").await, ["uncertain"]);
+    assert_eq!(raw.number("SELECT doubt_at FROM steps").await, 70, "since the send that may have happened");
+    assert_eq!(raw.texts("SELECT lane || ' ' || task FROM work").await, ["crm send"]);
+    assert_eq!(raw.texts("SELECT name || ' ' || scope FROM tokens").await, ["shop submit"]);
+    // What the first version could not store can be stored now.
+    raw.execute("UPDATE steps SET state = 'skipped', completed_at = 99").await;
+    raw.execute("UPDATE tokens SET scope = 'work'").await;
+}
