@@ -45,6 +45,8 @@ ALTER TABLE work ADD COLUMN task TEXT NOT NULL DEFAULT 'send'
 ALTER TABLE work ADD COLUMN asks BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE work ADD COLUMN asked_by TEXT;
 ALTER TABLE work ADD COLUMN resume_at BIGINT;
+-- The last try was cut off on our side: the next one is no burden that the destination brought about.
+ALTER TABLE work ADD COLUMN lost BOOLEAN NOT NULL DEFAULT FALSE;
 DROP INDEX work_due;
 CREATE INDEX work_due ON work (lane, due_at, operation_id) WHERE leased_until IS NULL;
 CREATE INDEX work_held ON work (lane) WHERE leased_until IS NOT NULL;

@@ -164,11 +164,12 @@ fn judge(gate: &Gate, row: &WorkRow, now: Timestamp) -> Examination {
 }
 
 /// Counts a send against the retry budget of its destination; when there may be room again, where
-/// there is none. What a person asks for is not counted.
+/// there is none. What a person asks for is not counted, and what our own crash cut off is not the
+/// destination's doing.
 fn within_budget(gate: &Gate, row: &WorkRow, now: Timestamp) -> Result<(), Timestamp> {
     let Some(known) = gate.config.destinations.get(&row.destination) else { return Ok(()) };
     match (row.cause, row.tries) {
-        (Cause::Automatic, 0) => {
+        (Cause::Automatic, tries) if tries == 0 || row.lost => {
             gate.budgets.first(&row.destination, now);
             Ok(())
         }

@@ -8,7 +8,7 @@ use super::park::letter;
 use super::settle::Settled;
 use super::{Gate, GateError, finding, steps};
 use crate::domain::attempt::{Cause, Outcome};
-use crate::domain::classify::Event;
+use crate::domain::classify::{Event, Symptom};
 use crate::domain::decide::{Next, Parked};
 use crate::domain::lookup::{Finding, Task};
 use crate::domain::operation::{OperationEvent, OperationState};
@@ -129,6 +129,10 @@ fn same_step(gate: &Gate, settled: &Settled<'_>, task: Task, at: Timestamp) -> R
         doubts: settled.round.doubts.into(),
         waits: settled.round.waits.into(),
         asks: settled.round.asks.into(),
+        lost: matches!(
+            settled.classified.symptom,
+            Symptom::LostBeforeSending | Symptom::LostAfterSending
+        ),
     }
 }
 

@@ -299,6 +299,7 @@ pub(super) struct Reschedule {
     pub doubts: i64,
     pub waits: i64,
     pub asks: i64,
+    pub lost: bool,
 }
 
 /// Puts rows of work back in the queue.
@@ -308,12 +309,12 @@ pub(super) async fn reschedule(tx: &mut Tx, rows: &[Reschedule]) -> Result<(), S
     }
     let sql = format!(
         "WITH v (operation, place, goes_to, why, who, free_of, due, begun, made, unsure, put_off, \
-         taken_by, does, asked) AS (VALUES {}) \
+         taken_by, does, asked, cut_off) AS (VALUES {}) \
          UPDATE work SET position = v.place, destination = v.goes_to, cause = v.why, requested_by = v.who, \
          waived = v.free_of, due_at = v.due, since = v.begun, tries = v.made, doubts = v.unsure, waits = v.put_off, \
-         lane = v.taken_by, task = v.does, asks = v.asked, asked_by = NULL, resume_at = NULL, \
+         lane = v.taken_by, task = v.does, asks = v.asked, lost = v.cut_off, asked_by = NULL, resume_at = NULL, \
          leased_until = NULL, attempt_id = NULL FROM v WHERE operation_id = v.operation",
-        placeholders(rows.len(), 14)
+        placeholders(rows.len(), 15)
     );
     on!(tx, c => {
         let mut query = sqlx::query(AssertSqlSafe(sql));
@@ -332,7 +333,8 @@ pub(super) async fn reschedule(tx: &mut Tx, rows: &[Reschedule]) -> Result<(), S
                 .bind(row.waits)
                 .bind(&row.lane)
                 .bind(row.task)
-                .bind(row.asks);
+                .bind(row.asks)
+                .bind(row.lost);
         }
         query.execute(c).await?;
     });

@@ -37,6 +37,7 @@ pub(super) fn row_for(gate: &Gate, work: &WorkRow, step: &StepRow, at: Timestamp
         doubts: 0,
         waits: 0,
         asks: 0,
+        lost: false,
     }
 }
 

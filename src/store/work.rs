@@ -82,6 +82,8 @@ pub struct WorkRow {
     pub asked_by: Option<String>,
     /// When the send is due that a question came before.
     pub resume_at: Option<Timestamp>,
+    /// The last try was cut off on our side.
+    pub lost: bool,
     /// Counts the claims.
     pub fence: i64,
     /// The attempt that holds it.
@@ -169,6 +171,7 @@ from_row!(WorkRow {
     asks,
     asked_by,
     resume_at,
+    lost,
     fence,
     attempt_id,
     leased_until,
@@ -230,7 +233,7 @@ const JOINS: &str = "LEFT JOIN payloads p ON p.operation_id = o.id \
 fn select_work(condition: &str) -> String {
     format!(
         "SELECT w.operation_id, w.position, w.cause, w.requested_by, w.waived, w.since, w.tries, w.doubts, w.waits, \
-         w.lane, w.task, w.asks, w.asked_by, w.resume_at, w.fence, w.attempt_id, w.leased_until, {FACTS}, CAST(NULL AS BIGINT) AS queued_at FROM work w \
+         w.lane, w.task, w.asks, w.asked_by, w.resume_at, w.lost, w.fence, w.attempt_id, w.leased_until, {FACTS}, CAST(NULL AS BIGINT) AS queued_at FROM work w \
          JOIN operations o ON o.id = w.operation_id \
          JOIN steps s ON s.operation_id = w.operation_id AND s.position = w.position {JOINS} WHERE {condition}"
     )
@@ -346,7 +349,7 @@ pub async fn as_if(tx: &mut Tx, asked: &NewWork) -> Result<Option<WorkRow>, Stor
     let sql = format!(
         "SELECT o.id AS operation_id, s.position, $2 AS cause, $3 AS requested_by, $4 AS waived, \
          $5 AS since, $6 AS tries, $6 AS doubts, $6 AS waits, $7 AS lane, \
-         $8 AS task, $6 AS asks, w.asked_by, w.resume_at, $6 AS fence, w.attempt_id, w.leased_until, {FACTS}, \
+         $8 AS task, $6 AS asks, w.asked_by, w.resume_at, $9 AS lost, $6 AS fence, w.attempt_id, w.leased_until, {FACTS}, \
          w.requested_at AS queued_at FROM operations o JOIN steps s ON s.operation_id = o.id LEFT JOIN work w ON w.operation_id = o.id \
          {JOINS} WHERE o.id = $1 ORDER BY (s.state IN ('completed', 'skipped')), \
          CASE WHEN s.state IN ('completed', 'skipped') THEN -s.position ELSE s.position END LIMIT 1"
@@ -360,6 +363,7 @@ pub async fn as_if(tx: &mut Tx, asked: &NewWork) -> Result<Option<WorkRow>, Stor
         .bind(0_i64)
         .bind(&asked.lane)
         .bind(asked.task)
+        .bind(false)
         .fetch_optional(c)
         .await)?)
 }
