@@ -15,7 +15,7 @@ pub(crate) const LEASE: Duration = Duration::from_millis(1_500);
 const GENEROUS: &str = "limit = { retries_per_minute = 1000000 }\nbreaker = { failures = 1000000 }";
 
 /// A source of webhooks, for deliveries that are refused and counted.
-const SOURCE: &str = "\n[sources.rig]\nscheme = \"bearer\"\nsecrets = [\"0123456789abcdef0123456789abcdef\"]\n\
+const SOURCE: &str = "\n[sources.rig]\nscheme = \"bearer\"\nsecrets = [\"0123456789abcdef0123456789abcdef\"]\nid = \"/id\"\n\
     [[sources.rig.events]]\noperation = \"k\"\n";
 
 /// `dlo.toml`.
