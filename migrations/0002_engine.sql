@@ -31,6 +31,9 @@ ALTER TABLE steps_now RENAME TO steps;
 CREATE INDEX steps_reference ON steps (reference) WHERE reference IS NOT NULL;
 CREATE INDEX steps_destination ON steps (destination, operation_id);
 
+-- The step that an event is about, where it is about one.
+ALTER TABLE events ADD COLUMN position BIGINT;
+
 -- What an attempt asked, where it was a question and no send.
 ALTER TABLE attempts ADD COLUMN asked TEXT;
 

@@ -135,6 +135,10 @@ enum Place<'v> {
 fn place<'v>(body: &'v Value, pointer: &str) -> Place<'v> {
     match body.pointer(pointer) {
         Some(Value::Null) => Place::Empty,
+        Some(Value::Array(items)) if items.is_empty() => Place::Empty,
+        // A list is no thing that was found, and may hold anything: the pointer should name its item.
+        Some(Value::Array(_) | Value::Bool(false)) => Place::Unknown,
+        Some(Value::String(text)) if text.is_empty() => Place::Unknown,
         Some(value) => Place::Holds(value),
         None => match pointer.rsplit_once('/').and_then(|(parent, _)| body.pointer(parent)) {
             Some(Value::Array(_)) => Place::Empty,
@@ -183,6 +187,9 @@ mod tests {
             ("", 200, r#"{"id":"a"}"#, F::Found),
             ("", 404, r#"{"message":"none"}"#, F::Absent),
             ("", 200, "null", F::Absent),
+            ("/items", 200, r#"{"items":[]}"#, F::Absent),
+            ("/items", 200, r#"{"items":[{"id":7}]}"#, F::Failed),
+            ("/found", 200, r#"{"found":false}"#, F::Failed),
         ];
         for (pointer, status, body, wanted) in cases {
             let found = read(&lookup(pointer), &[], &answered(status, body), true);

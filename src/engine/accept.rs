@@ -261,6 +261,7 @@ async fn commit(
             notes.push(EventRow {
                 id: ambient.id(),
                 operation_id: row.id,
+                position: None,
                 at: operation.received_at,
                 kind: EventKind::Duplicate,
                 actor: operation.submitted_by.clone(),

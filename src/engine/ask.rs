@@ -67,6 +67,9 @@ pub async fn ask(gate: &Gate, operation: Uuid, request: &Request<'_>) -> Result<
         return Ok(serde_json::from_str(&earlier)?);
     }
     work::lock_operation(&mut tx, operation).await?;
+    if !work::seize(&mut tx, operation).await? {
+        return Err(ActionError::Busy("it is being taken up this very moment; ask again".to_owned()));
+    }
     let asked = asked(gate, operation, request.actor, Cause::Lookup, String::new());
     let facts = examine(gate, &mut tx, &asked, request.actor, Right::Replay).await?.facts;
     let name = words::destination_name(&facts.destination);

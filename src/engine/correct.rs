@@ -171,6 +171,7 @@ pub async fn correct(
     let event = |operation_id, kind, detail| EventRow {
         id: gate.ambient().id(),
         operation_id,
+        position: None,
         at: now,
         kind,
         actor: actor.clone(),

@@ -142,7 +142,9 @@ impl Thread {
                 reference: letter.reference.clone(),
             });
         }
-        if let Some(late) = self.events.iter().rev().find(|event| event.kind == EventKind::LateDone) {
+        if let Some(late) = self.events.iter().rev().find(|event| {
+            event.kind == EventKind::LateDone && event.position.is_none_or(|at| at == step.position)
+        }) {
             return Knowledge::DoneThere(KnownResult {
                 at: late.at,
                 how: "Its answer came after the attempt's lease had run out.".to_owned(),

@@ -80,6 +80,10 @@ pub(super) async fn admit(
                 Ok(()) => passed.push(row),
                 Err(until) => answers.push(put_off(gate, tx, &row, until).await?),
             }
+        } else if examination.verdict == VerdictKind::LookUpFirst && row.lane != row.destination {
+            // A program would take the question for its step: it is the engine that asks.
+            ledger::find_out(tx, row.operation_id, &row.destination, now).await?;
+            answers.push(Admission::Refused(examination.verdict, examination.reason));
         } else if examination.verdict == VerdictKind::LookUpFirst {
             // Nothing is sent before the destination has been asked.
             row.task = Task::FindOut;
@@ -283,6 +287,11 @@ async fn pass_over(
         // The row belongs to whoever is at it.
         VerdictKind::InFlight => {}
         VerdictKind::AlreadyDone => ledger::remove_work(tx, &[row.operation_id]).await?,
+        // It came to nothing, as after a last attempt.
+        _ if settle::step_type(gate, &row).is_some_and(|step| step.optional) => {
+            let why = format!("\u{201c}{}\u{201d} is optional and was not sent: {reason}", row.step);
+            steps::pass_over(gate, tx, vec![(row, why)], now).await?;
+        }
         _ => park::park_unsent(gate, tx, &row, failed, &reason, now).await?,
     }
     Ok(Admission::Refused(verdict, reason))

@@ -129,10 +129,7 @@ fn same_step(gate: &Gate, settled: &Settled<'_>, task: Task, at: Timestamp) -> R
         doubts: settled.round.doubts.into(),
         waits: settled.round.waits.into(),
         asks: settled.round.asks.into(),
-        lost: matches!(
-            settled.classified.symptom,
-            Symptom::LostBeforeSending | Symptom::LostAfterSending
-        ),
+        lost: matches!(settled.classified.symptom, Symptom::LostBeforeSending | Symptom::LostAfterSending),
     }
 }
 
@@ -146,7 +143,11 @@ async fn tell_letters(gate: &Gate, tx: &mut Tx, settled: &Settled<'_>) -> Result
             let why = format!("The destination was asked: {}.", found.detail);
             dead_letters::found(tx, id, by, &why, reference, at).await?;
         }
-        (Next::Complete | Next::PassOver(_), _) if work.cause != Cause::Automatic => {
+        (Next::PassOver(parked), _) if work.cause != Cause::Automatic => {
+            let why = passed_over(settled, *parked);
+            dead_letters::passed_over(tx, id, &work.requested_by, &why, at).await?;
+        }
+        (Next::Complete, _) if work.cause != Cause::Automatic => {
             dead_letters::replayed(tx, id, &work.requested_by, reference, at).await?;
         }
         (Next::Leave, Some(found)) if found.finding == Finding::Absent && settled.doubt => {}

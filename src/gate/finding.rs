@@ -114,6 +114,7 @@ pub(super) fn event(gate: &Gate, held: &Held, found: &Found, at: Timestamp) -> E
     EventRow {
         id: gate.ambient.id(),
         operation_id: held.work.operation_id,
+        position: Some(held.work.position),
         at,
         kind,
         actor: held.work.asked_by.clone().unwrap_or_else(|| "engine".to_owned()),

@@ -37,6 +37,8 @@ pub(super) struct Noticed {
 #[derive(Debug)]
 pub(super) struct Health {
     rows: HashMap<String, HealthRow>,
+    /// What this transaction alone may change; nothing else is written.
+    locked: BTreeSet<String>,
     changed: BTreeSet<String>,
     /// The space between two requests, where that is limited.
     spaces: BTreeMap<String, Duration>,
@@ -51,16 +53,37 @@ impl Health {
             .values()
             .filter_map(|known| Some((known.name.clone(), space(known)?)))
             .collect();
-        Ok(Self { rows, changed: BTreeSet::new(), spaces })
+        Ok(Self { rows, locked: BTreeSet::new(), changed: BTreeSet::new(), spaces })
     }
 
-    /// Reads destinations anew and keeps them as they are until the transaction ends.
-    pub(super) async fn lock(&mut self, tx: &mut Tx, names: &[&str]) -> Result<(), StoreError> {
-        let mut new: Vec<&str> =
-            names.iter().copied().filter(|name| !self.rows.contains_key(*name)).collect();
-        new.sort_unstable();
+    /// Locks, once and in one order on all nodes, whatever this turn may change: what attempts told
+    /// of, what is limited, and circuits whose one try might be taken.
+    pub(super) async fn lock_for(
+        &mut self,
+        tx: &mut Tx,
+        config: &Config,
+        noticed: &[Noticed],
+        claims: bool,
+    ) -> Result<(), StoreError> {
+        let told = noticed.iter().filter(|seen| self.matters(seen)).map(|seen| seen.destination.clone());
+        let mut names: BTreeSet<String> = told.collect();
+        if claims {
+            let limited =
+                |known: &&Destination| known.limit.per_second.is_some() || known.limit.in_flight.is_some();
+            names.extend(config.destinations.values().filter(limited).map(|known| known.name.clone()));
+            let open = self.rows.values().filter(|row| row.open_until.is_some());
+            names.extend(open.map(|row| row.name.clone()));
+        }
+        self.lock(tx, &names.iter().map(String::as_str).collect::<Vec<_>>()).await
+    }
+
+    /// Reads destinations anew and keeps them as they are until the transaction ends. Once a
+    /// transaction: what it changed would be forgotten.
+    async fn lock(&mut self, tx: &mut Tx, names: &[&str]) -> Result<(), StoreError> {
+        let new: Vec<&str> = names.iter().copied().filter(|name| !self.rows.contains_key(*name)).collect();
         destinations::add(tx, &new).await?;
         for row in destinations::lock(tx, names).await? {
+            self.locked.insert(row.name.clone());
             self.rows.insert(row.name.clone(), row);
         }
         Ok(())
@@ -116,12 +139,13 @@ impl Health {
     /// Counts what was just taken: against its limit a second, and as the one try of an open circuit.
     pub(super) fn taken(&mut self, config: &Config, taken: &BTreeMap<String, usize>, now: Timestamp) {
         for (lane, count) in taken {
-            if let Some(space) = self.spaces.get(lane).copied() {
+            if let Some(space) = self.spaces.get(lane).copied().filter(|_| self.locked.contains(lane)) {
                 let count = u32::try_from(*count).unwrap_or(u32::MAX);
                 let row = self.row(lane);
                 row.next_at = row.next_at.max(now).plus(space * count);
             }
-            let tries = self.rows.get(lane).is_some_and(|row| row.open_until.is_some());
+            let tries =
+                self.locked.contains(lane) && self.rows.get(lane).is_some_and(|row| row.open_until.is_some());
             if tries && let Some(known) = config.destinations.get(lane) {
                 // Whoever else looks at it meanwhile finds it open.
                 let row = self.row(lane);
@@ -138,13 +162,8 @@ impl Health {
         tx: &mut Tx,
         noticed: &[Noticed],
     ) -> Result<(), StoreError> {
-        let telling: BTreeSet<&str> =
-            noticed.iter().filter(|seen| self.matters(seen)).map(|seen| seen.destination.as_str()).collect();
-        if telling.is_empty() {
-            return Ok(());
-        }
-        self.lock(tx, &telling.iter().copied().collect::<Vec<_>>()).await?;
-        for seen in noticed {
+        let locked = self.locked.clone();
+        for seen in noticed.iter().filter(|seen| locked.contains(&seen.destination)) {
             let Some(known) = gate.config.destinations.get(&seen.destination) else { continue };
             if let Some(hold) = seen.hold {
                 let until = seen.at.plus(hold.min(LONGEST_HOLD));

@@ -92,7 +92,13 @@ impl Lanes {
             if most == 0 {
                 continue;
             }
-            if let Some((from, most)) = health.opening(&lane, ours, most, now) {
+            // What is not configured any more is taken up in any case, to be put before a person.
+            let opening = if config.destinations.contains_key(&lane) {
+                health.opening(&lane, ours, most, now)
+            } else {
+                Some((now, most))
+            };
+            if let Some((from, most)) = opening {
                 openings.push(Opening { lane, most, from });
             }
         }

@@ -454,3 +454,16 @@ pub(super) async fn change_lane(tx: &mut Tx, operation: Uuid, lane: &str) -> Res
     on!(tx, c => sqlx::query(SQL).bind(operation).bind(lane).execute(c).await?.rows_affected());
     Ok(())
 }
+
+/// Has a destination asked before a waiting send, which goes on afterwards where it may.
+pub(super) async fn find_out(
+    tx: &mut Tx,
+    operation: Uuid,
+    lane: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE work SET task = 'find_out', lane = $2, due_at = $3 WHERE operation_id = $1 \
+        AND leased_until IS NULL";
+    on!(tx, c => sqlx::query(SQL).bind(operation).bind(lane).bind(now).execute(c).await?.rows_affected());
+    Ok(())
+}

@@ -33,7 +33,7 @@ pub use admit::Admission;
 pub use permit::{Claim, Permit, Settlement};
 pub use pulled::Heard;
 
-use crate::config::{Config, Destination};
+use crate::config::Config;
 use crate::domain::ambient::Ambient;
 use crate::domain::operation::IllegalMove;
 use crate::domain::time::Timestamp;
@@ -107,20 +107,19 @@ impl Gate {
         let now = self.ambient.now();
         let mut tx = self.db.begin().await?;
         let mut health = Health::load(&mut tx, &self.config).await?;
-        let mut settled = 0;
+        let (mut settled, mut noticed) = (0, Vec::new());
         for batch in ended.chunks(MAX_ROWS) {
-            let (count, noticed) = settle::settle(self, &mut tx, batch).await?;
+            let (count, seen) = settle::settle(self, &mut tx, batch).await?;
             settled += count;
-            health.note(self, &mut tx, &noticed).await?;
+            noticed.extend(seen);
         }
+        health.lock_for(&mut tx, &self.config, &noticed, slots > 0).await?;
+        health.note(self, &mut tx, &noticed).await?;
         let rooms = match slots.min(MAX_ROWS) {
             0 => Vec::new(),
-            slots => {
-                self.lock_limited(&mut tx, &mut health).await?;
-                lanes::rooms(&self.openings(&mut tx, &health, ended, slots, now).await?, now)
-            }
+            slots => lanes::rooms(&self.openings(&mut tx, &health, ended, slots, now).await?, now),
         };
-        let rows = if rooms.is_empty() { Vec::new() } else { work::due(&mut tx, now, &rooms).await? };
+        let rows = if rooms.is_empty() { Vec::new() } else { work::due(&mut tx, now, &rooms, &[]).await? };
         let more = lanes::more(&rooms, &rows);
         let rows = lanes::pick(rows, slots.min(MAX_ROWS));
         let claimed = rows.len();
@@ -136,19 +135,6 @@ impl Gate {
         tx.commit(Commit::Turn).await?;
         ended.clear();
         Ok(Turn { permits, settled, claimed, more })
-    }
-
-    /// Keeps what is shared of limited destinations as it is until the transaction ends.
-    async fn lock_limited(&self, tx: &mut Tx, health: &mut Health) -> Result<(), GateError> {
-        let limited = |known: &&Destination| known.limit.per_second.or(known.limit.in_flight.map(|_| 1.0));
-        let names: Vec<&str> = self
-            .config
-            .destinations
-            .values()
-            .filter(|known| limited(known).is_some())
-            .map(|known| known.name.as_str())
-            .collect();
-        Ok(health.lock(tx, &names).await?)
     }
 
     async fn openings(

@@ -54,6 +54,7 @@ pub(super) async fn park_unsent(
         &[EventRow {
             id: gate.ambient.id(),
             operation_id: work.operation_id,
+            position: Some(work.position),
             at: now,
             kind: EventKind::NotSent,
             actor: gate.node.to_string(),
@@ -61,6 +62,7 @@ pub(super) async fn park_unsent(
         }],
     )
     .await?;
+    ledger::fail_step(tx, work.operation_id, work.position, StepState::unfinished(doubt, true)).await?;
     let state = work.state.next(OperationEvent::Parked { doubt })?;
     let change = OperationChange { id: work.operation_id, state, completed_at: None };
     ledger::change_operations(tx, &[change]).await?;

@@ -14,7 +14,7 @@ use crate::domain::classify::Event;
 use crate::domain::time::Timestamp;
 use crate::store::events::{self, EventKind, EventRow};
 use crate::store::work::{self, NewWork, Room};
-use crate::store::{Commit, attempts, operations};
+use crate::store::{Commit, attempts, destinations, operations};
 
 /// What became of a program's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,11 @@ impl Gate {
             return Ok(Vec::new());
         }
         let mut tx = self.db.begin().await?;
-        let rows = lanes::pick(work::due(&mut tx, now, &rooms).await?, most);
+        // One paused destination does not hold up the other steps of a type.
+        let known = destinations::all(&mut tx).await?;
+        let paused: Vec<String> =
+            known.into_iter().filter(|row| row.paused_at.is_some()).map(|row| row.name).collect();
+        let rows = lanes::pick(work::due(&mut tx, now, &rooms, &paused).await?, most);
         let admissions = admit::admit(self, &mut tx, rows, Holder { node: by, lease, began }).await?;
         tx.commit(Commit::Turn).await?;
         Ok(admissions.into_iter().filter_map(Admission::into_permit).map(Permit::hand_out).collect())
@@ -91,6 +95,9 @@ impl Gate {
     ) -> Result<Heard, GateError> {
         let now = self.ambient.now();
         let mut tx = self.db.begin().await?;
+        let Some(row) = attempts::by_id(&mut tx, attempt).await? else { return Ok(Heard::Unknown) };
+        // Its row of work is taken first, as a turn does; then the attempt is read as it stands.
+        let work = work::one(&mut tx, row.operation_id).await?;
         let Some(row) = attempts::by_id(&mut tx, attempt).await?.filter(|row| row.node == by) else {
             return Ok(Heard::Unknown);
         };
@@ -98,6 +105,7 @@ impl Gate {
             let refused = EventRow {
                 id: self.ambient.id(),
                 operation_id: row.operation_id,
+                position: Some(row.position),
                 at: now,
                 kind: EventKind::OtherFence,
                 actor: by.to_owned(),
@@ -111,8 +119,7 @@ impl Gate {
         if row.outcome == outcome {
             return Ok(Heard::Repeated);
         }
-        work::lock_operation(&mut tx, row.operation_id).await?;
-        let work = match work::one(&mut tx, row.operation_id).await? {
+        let work = match work {
             Some(work) if work.attempt_id == Some(attempt) => work,
             // Its lease ran out, and somebody or nobody has the step now: what it says is evidence.
             _ => {

@@ -21,9 +21,9 @@ use crate::domain::lookup::{Found, Task};
 use crate::domain::operation::StepState;
 use crate::domain::time::Timestamp;
 use crate::domain::words;
-use crate::store::Tx;
 use crate::store::events::{self, EventKind, EventRow};
-use crate::store::work::WorkRow;
+use crate::store::work::{self, WorkRow};
+use crate::store::{Tx, results, retention};
 
 /// One settlement, thought through: what is to be written.
 pub(super) struct Settled<'a> {
@@ -65,10 +65,32 @@ pub(super) async fn settle(
     if ours.is_empty() {
         return Ok((0, Vec::new()));
     }
+    let mut ours = ours;
+    leave_what_was_closed(tx, &mut ours).await?;
     let steps: Vec<StepChange> = ours.iter().map(step_change).collect();
     ledger::change_steps(tx, &steps).await?;
     consequences::write(gate, tx, &ours).await?;
     Ok((ours.len(), ours.iter().map(notice).collect()))
+}
+
+/// A question about an operation that a person closed is answered, and starts nothing: their word
+/// stands, though the finding may say otherwise.
+async fn leave_what_was_closed(tx: &mut Tx, ours: &mut [Settled<'_>]) -> Result<(), GateError> {
+    for settled in ours.iter_mut() {
+        let work = &settled.held.work;
+        if work.task != Task::Ask || settled.next != Next::Complete || work.resume_at.is_some() {
+            continue;
+        }
+        // Nobody closes it between this look and the commit.
+        work::lock_operation(tx, work.operation_id).await?;
+        if results::live_letters(tx, &[work.operation_id]).await?.is_empty() {
+            settled.next = Next::Leave;
+            settled.doubt = work.step_state == StepState::Uncertain;
+            settled.reference.clone_from(&work.reference);
+            settled.saved = None;
+        }
+    }
+    Ok(())
 }
 
 /// What an attempt showed of its destination.
@@ -96,6 +118,7 @@ pub(super) async fn lost(gate: &Gate, tx: &mut Tx, rows: Vec<WorkRow>) -> Result
         noted.push(EventRow {
             id: gate.ambient.id(),
             operation_id: work.operation_id,
+            position: Some(work.position),
             at: now,
             kind: EventKind::LeaseLost,
             actor: gate.node.to_string(),
@@ -212,7 +235,7 @@ pub(super) fn saved_as_reference(gate: &Gate, work: &WorkRow, reference: &str) -
     (!saved.is_empty()).then(|| Value::Object(saved).to_string())
 }
 
-fn step_type<'a>(gate: &'a Gate, work: &WorkRow) -> Option<&'a StepType> {
+pub(super) fn step_type<'a>(gate: &'a Gate, work: &WorkRow) -> Option<&'a StepType> {
     gate.config.operations.get(&work.kind)?.steps.iter().find(|step| step.name == work.step)
 }
 
@@ -308,6 +331,7 @@ async fn record_late(gate: &Gate, tx: &mut Tx, late: &[Settled<'_>]) -> Result<(
             EventRow {
                 id: gate.ambient.id(),
                 operation_id: settled.held.work.operation_id,
+                position: Some(settled.held.work.position),
                 at: settled.at,
                 kind: match settled.classified.outcome {
                     Outcome::Done => EventKind::LateDone,
@@ -322,5 +346,11 @@ async fn record_late(gate: &Gate, tx: &mut Tx, late: &[Settled<'_>]) -> Result<(
             }
         })
         .collect();
+    let erased: Vec<Uuid> = late
+        .iter()
+        .filter(|settled| settled.held.work.payload.is_none())
+        .map(|settled| settled.held.work.operation_id)
+        .collect();
+    retention::put_off(tx, retention::Task::Erase, &erased).await?;
     Ok(events::insert(tx, &rows).await?)
 }

@@ -76,7 +76,7 @@ pub(super) async fn pass_over(
             None => finished.push(work.operation_id),
         }
         if work.cause != Cause::Automatic {
-            dead_letters::replayed(tx, work.operation_id, &work.requested_by, None, at).await?;
+            dead_letters::passed_over(tx, work.operation_id, &work.requested_by, &why, at).await?;
         }
         notes.push(note(gate, &work, why, at));
     }
@@ -92,6 +92,7 @@ pub(super) fn note(gate: &Gate, work: &WorkRow, why: String, at: Timestamp) -> E
     EventRow {
         id: gate.ambient.id(),
         operation_id: work.operation_id,
+        position: Some(work.position),
         at,
         kind: EventKind::PassedOver,
         actor: "engine".to_owned(),

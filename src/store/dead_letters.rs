@@ -173,6 +173,20 @@ pub async fn replayed(
     Ok(())
 }
 
+/// The step that an episode is about was passed over: it ends with that, and its certainty stays.
+pub async fn passed_over(
+    tx: &mut Tx,
+    operation: Uuid,
+    by: &str,
+    why: &str,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE dead_letters SET status = 'resolved', resolution = 'not_needed', reason = $3, \
+        closed_by = $2, closed_at = $4 WHERE operation_id = $1 AND closed_at IS NULL";
+    on!(tx, c => sqlx::query(SQL).bind(operation).bind(by).bind(why).bind(at).execute(c).await?.rows_affected());
+    Ok(())
+}
+
 /// The destination was asked and has the effect: the live episode, if any, ends with that.
 pub async fn found(
     tx: &mut Tx,

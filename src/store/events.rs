@@ -47,6 +47,8 @@ pub struct EventRow {
     pub id: Uuid,
     /// Its operation.
     pub operation_id: Uuid,
+    /// The step that it is about, where it is about one.
+    pub position: Option<i64>,
     /// When.
     pub at: Timestamp,
     /// What.
@@ -57,14 +59,14 @@ pub struct EventRow {
     pub detail: String,
 }
 
-from_row!(EventRow { id, operation_id, at, kind, actor, detail });
+from_row!(EventRow { id, operation_id, position, at, kind, actor, detail });
 
 /// Adds events.
 pub async fn insert(tx: &mut Tx, events: &[EventRow]) -> Result<(), StoreError> {
     for events in events.chunks(MAX_ROWS) {
         let sql = format!(
-            "INSERT INTO events (id, operation_id, at, kind, actor, detail) VALUES {}",
-            placeholders(events.len(), 6)
+            "INSERT INTO events (id, operation_id, position, at, kind, actor, detail) VALUES {}",
+            placeholders(events.len(), 7)
         );
         on!(&mut *tx, c => {
             let mut query = sqlx::query(AssertSqlSafe(sql));
@@ -72,6 +74,7 @@ pub async fn insert(tx: &mut Tx, events: &[EventRow]) -> Result<(), StoreError> 
                 query = query
                     .bind(event.id)
                     .bind(event.operation_id)
+                    .bind(event.position)
                     .bind(event.at)
                     .bind(event.kind)
                     .bind(&event.actor)
@@ -85,7 +88,7 @@ pub async fn insert(tx: &mut Tx, events: &[EventRow]) -> Result<(), StoreError> 
 
 /// An operation's events, oldest first.
 pub async fn of_operation(tx: &mut Tx, operation: Uuid) -> Result<Vec<EventRow>, StoreError> {
-    const SQL: &str = "SELECT id, operation_id, at, kind, actor, detail FROM events \
+    const SQL: &str = "SELECT id, operation_id, position, at, kind, actor, detail FROM events \
         WHERE operation_id = $1 ORDER BY at, id";
     Ok(on!(tx, c => sqlx::query_as(SQL).bind(operation).fetch_all(c).await)?)
 }

@@ -248,16 +248,28 @@ pub struct Room {
     pub most: usize,
 }
 
-/// Due work that nobody holds, oldest first within each lane; no lane waits for another.
-pub async fn due(tx: &mut Tx, now: Timestamp, rooms: &[Room]) -> Result<Vec<WorkRow>, StoreError> {
+/// Due work that nobody holds, oldest first within each lane; no lane waits for another, and what is
+/// for the destinations in `except` is passed over.
+pub async fn due(
+    tx: &mut Tx,
+    now: Timestamp,
+    rooms: &[Room],
+    except: &[String],
+) -> Result<Vec<WorkRow>, StoreError> {
     match tx {
         // SQLite knows no LATERAL: one part a lane.
         Tx::Sqlite(inner) => {
+            let passed: Vec<String> =
+                (0..except.len()).map(|index| format!("${}", 2 * rooms.len() + 2 + index)).collect();
+            let passed = match passed.len() {
+                0 => String::new(),
+                _ => format!(" AND destination NOT IN ({})", passed.join(",")),
+            };
             let part = |index: usize| {
                 let (lane, most) = (2 * index + 2, 2 * index + 3);
                 format!(
                     "SELECT operation_id FROM (SELECT operation_id FROM work WHERE leased_until IS NULL \
-                     AND lane = ${lane} AND due_at <= $1 ORDER BY due_at, operation_id LIMIT ${most})"
+                     AND lane = ${lane} AND due_at <= $1{passed} ORDER BY due_at, operation_id LIMIT ${most})"
                 )
             };
             let parts: Vec<String> = (0..rooms.len()).map(part).collect();
@@ -266,16 +278,20 @@ pub async fn due(tx: &mut Tx, now: Timestamp, rooms: &[Room]) -> Result<Vec<Work
             for room in rooms {
                 query = query.bind(&room.lane).bind(count(room.most));
             }
+            for destination in except {
+                query = query.bind(destination);
+            }
             Ok(query.fetch_all(&mut **inner).await?)
         }
         Tx::Postgres(inner) => {
             const SQL: &str = "SELECT w.operation_id FROM unnest($2::text[], $3::bigint[]) room (lane, most) \
                 CROSS JOIN LATERAL (SELECT operation_id FROM work WHERE leased_until IS NULL \
-                AND lane = room.lane AND due_at <= $1 ORDER BY due_at, operation_id LIMIT room.most \
+                AND lane = room.lane AND due_at <= $1 AND destination <> ALL($4::text[]) \
+                ORDER BY due_at, operation_id LIMIT room.most \
                 FOR UPDATE SKIP LOCKED) w";
             let lanes: Vec<&str> = rooms.iter().map(|room| room.lane.as_str()).collect();
             let most: Vec<i64> = rooms.iter().map(|room| count(room.most)).collect();
-            let query = sqlx::query_scalar(SQL).bind(now).bind(lanes).bind(most);
+            let query = sqlx::query_scalar(SQL).bind(now).bind(lanes).bind(most).bind(except);
             let ids: Vec<Uuid> = query.fetch_all(&mut **inner).await?;
             facts(inner, ids).await
         }

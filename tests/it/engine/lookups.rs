@@ -32,6 +32,7 @@ on_both!(
     a_person_asks_about_a_dead_letter_and_it_is_not_there,
     a_person_asks_while_a_retry_waits,
     a_person_asks_about_what_is_completed,
+    what_a_person_closed_is_not_started_again_by_a_question,
     a_worker_that_was_lost_is_found_out_about,
     a_closed_key_window_is_asked_about_before_anything_is_sent,
     what_cannot_be_asked_is_refused_and_changes_nothing,
@@ -285,6 +286,23 @@ async fn a_person_asks_about_what_is_completed(db: TestDatabase) {
     assert_eq!(after.operation.completed_at, before.operation.completed_at);
     assert_eq!(after.steps[0].reference, before.steps[0].reference);
     assert_eq!(kinds(&app, id).await, [EventKind::Found]);
+}
+
+async fn what_a_person_closed_is_not_started_again_by_a_question(db: TestDatabase) {
+    let mut app = TestApp::configured(db, TWO).await;
+    app.destination.script("/lookup/tickets", [LOST]);
+    app.destination.default_behaviour(QUESTION, Mix::new([(1, Behaviour::status(503))]));
+    let id = app.submit("two", "order-1").await;
+    app.run_to_the_end().await;
+    let letter = app.letter(id).await.id;
+    app.resolve(letter, Resolution::FixedElsewhere, None, "closed").await.unwrap();
+    app.destination.default_behaviour(QUESTION, Mix::new([(1, Behaviour::Ok)]));
+    app.clock.advance(Duration::from_mins(11));
+    let report = ask(&mut app, id, "ask").await;
+    assert_eq!((report.finding, report.state), (Some(Finding::Found), OperationState::Uncertain));
+    app.run_to_the_end().await;
+    assert_eq!(posts(&app), 1, "the second step may have been done by hand");
+    assert_eq!(kinds(&app, id).await.last(), Some(&EventKind::Found));
 }
 
 async fn a_worker_that_was_lost_is_found_out_about(db: TestDatabase) {

@@ -13,6 +13,7 @@ mod lookups;
 mod model;
 mod overrides;
 mod passed_over;
+mod programs;
 mod protect;
 mod races;
 mod refusals;

@@ -25,6 +25,7 @@ on_both!(
     a_destination_that_fails_is_left_alone_and_tried_with_one,
     an_answer_in_order_closes_the_circuit,
     a_refused_credential_pauses_at_once_and_is_told_once,
+    what_a_limited_destination_shows_is_kept,
     a_person_pauses_and_resumes_and_that_is_on_record,
     a_pause_makes_nothing_older,
     retries_are_budgeted_and_first_attempts_are_not,
@@ -255,6 +256,25 @@ async fn a_refused_credential_pauses_at_once_and_is_told_once(db: TestDatabase) 
     app.run_to_the_end().await;
     assert_eq!(app.destination.effects().len(), 10);
     assert_eq!(raw.number("SELECT count(*) FROM alerts WHERE closed_at IS NULL").await, 0);
+}
+
+async fn what_a_limited_destination_shows_is_kept(db: TestDatabase) {
+    let mut app = start(db).await;
+    for kind in ["narrow", "slow"] {
+        let path = format!("/keyed/{kind}");
+        app.destination.script(&path, [Behaviour::retry_after(429, 5), Behaviour::status(401)]);
+        submit(&app, kind, 3).await;
+        app.run_until_idle().await;
+        app.clock.advance(Duration::from_secs(30));
+        app.run_until_idle().await;
+        let mut tx = app.engine.db().read().await.unwrap();
+        let standings = destinations::standings(&mut tx, app.engine.config()).await.unwrap();
+        let health = standings.into_iter().find(|it| it.health.name == kind).unwrap().health;
+        assert!(health.paused_at.is_some(), "{kind}: {health:?}");
+        assert!(health.held_until.is_some(), "{kind}: {health:?}");
+    }
+    assert_eq!(app.resume_all().await, 2);
+    app.run_to_the_end().await;
 }
 
 async fn a_person_pauses_and_resumes_and_that_is_on_record(db: TestDatabase) {
