@@ -17,10 +17,16 @@ async fn shots_of_every_page() {
     let (_, refused) = served.dead_letter("keyed", "order-10443", Behaviour::status(422)).await;
     let doubt = Behaviour::CloseAfterRead { effect: true };
     let (operation, doubtful) = served.dead_letter("plain", "order-10444", doubt).await;
+    // One whose destination can be asked, and one that pauses its destination.
+    let (_, askable) = served.dead_letter("lookup", "order-10445", Behaviour::status(422)).await;
+    served.dead_letter("keyed", "order-10446", Behaviour::status(401)).await;
     let pages = [
         ("triage", "/".to_owned()),
         ("dead-letters", "/dead-letters".to_owned()),
         ("dead-letter", format!("/dead-letters/{doubtful}")),
+        ("dead-letter-askable", format!("/dead-letters/{askable}")),
+        ("destinations", "/destinations".to_owned()),
+        ("status", "/status".to_owned()),
         ("replay", format!("/dead-letters/{refused}/replay")),
         ("replay-blocked", format!("/dead-letters/{doubtful}/replay")),
         ("resolve", format!("/dead-letters/{doubtful}/resolve?resolution=completed_at_destination")),
