@@ -87,6 +87,7 @@ pub async fn sign_in_from(
         action: if user.is_some() { "sign_in" } else { "sign_in_failed" }.to_owned(),
         operation_id: None,
         dead_letter_id: None,
+        subject: None,
         reason: None,
         result: if user.is_some() { "done" } else { "refused" }.to_owned(),
         detail: match (&user, &known) {
@@ -220,6 +221,7 @@ pub async fn note(
         action: action.to_owned(),
         operation_id: None::<Uuid>,
         dead_letter_id: None,
+        subject: None,
         reason: None,
         result: "done".to_owned(),
         detail: detail.to_owned(),

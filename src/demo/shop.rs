@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::destination::{UnreliableDestination, demo_behaviours};
 use super::goods::{Good, Warehouse};
-use super::weather::{Deed, Scene, storm, weather};
+use super::weather::{Deed, Scene, aftermath, storm, weather};
 use crate::domain::actor::{Actor, Role};
 use crate::domain::dead_letter::{DeadLetterStatus, Resolution};
 use crate::domain::filter::DeadLetterFilter;
@@ -25,7 +25,7 @@ const OTHERS: usize = 24;
 /// settled.
 const MOST_OPEN: i64 = 40;
 /// How long the colleague waits for their dead letters.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What stops the shop.
 #[derive(Debug, thiserror::Error)]
@@ -88,14 +88,7 @@ impl Shop {
         for (path, mix) in demo_behaviours() {
             self.destination.default_behaviour(path, mix);
         }
-        let mut handled = Vec::new();
-        for Scene { kind, meets, colleague } in storm() {
-            let good = self.warehouse.good(kind);
-            self.destination.script(&good.path(), meets);
-            if let (Some(id), Some(deed)) = (self.submit(&good).await, colleague) {
-                handled.push((id, deed));
-            }
-        }
+        let handled = self.play(storm()).await;
         let mut repeated = Vec::new();
         for count in 0..OTHERS {
             let good = self.warehouse.any();
@@ -111,7 +104,21 @@ impl Shop {
         for (operation, deed) in handled {
             self.colleague(operation, deed).await?;
         }
+        self.play(aftermath()).await;
         Ok(())
+    }
+
+    /// Submits each, and gives back what a colleague has to do about them.
+    async fn play(&mut self, scenes: Vec<Scene>) -> Vec<(Uuid, Deed)> {
+        let mut handled = Vec::new();
+        for Scene { kind, meets, colleague } in scenes {
+            let good = self.warehouse.good(kind);
+            self.destination.script(&good.path(), meets);
+            if let (Some(id), Some(deed)) = (self.submit(&good).await, colleague) {
+                handled.push((id, deed));
+            }
+        }
+        handled
     }
 
     /// The operation's id when it is new. The shop's own mistakes are part of the show.
@@ -134,6 +141,7 @@ impl Shop {
         let by = |reason| Request { actor: &actor, action_id: &action_id, reason, origin: "127.0.0.1" };
         let gate = self.engine.gate();
         match deed {
+            Deed::Look => {}
             Deed::Replay => {
                 let reason = "The customer was missing in the helpdesk; Sales added them this morning.";
                 actions::replay(gate, operation, &by(reason)).await?;

@@ -19,6 +19,8 @@ pub(super) struct Scene {
 pub(super) enum Deed {
     Replay,
     Resolve,
+    /// Nothing but seeing it, before the destination is held up.
+    Look,
 }
 
 /// Every state that a person can meet, each certain to appear within seconds.
@@ -36,7 +38,7 @@ pub(super) fn storm() -> Vec<Scene> {
         handled(Kind::Ticket, vec![no_customer(), Behaviour::Ok], Deed::Replay),
         handled(Kind::Receipt, vec![lost()], Deed::Resolve),
         // Tried until no attempt is left, and it is proved that nothing happened.
-        scene(Kind::Contact, vec![locked(), locked(), locked(), locked()]),
+        handled(Kind::Contact, vec![locked(), locked(), locked(), locked()], Deed::Look),
         // Never cleared up, though the destination recognises a repeat.
         scene(Kind::Charge, vec![lost(), lost(), lost(), lost()]),
         // Under way.
@@ -61,21 +63,28 @@ pub(super) fn storm() -> Vec<Scene> {
             vec![Behaviour::error(422, "invalid_address", "The e-mail address is not valid")],
         ),
         scene(Kind::Charge, vec![Behaviour::error(402, "card_declined", "The card was declined")]),
-        scene(
+        handled(
             Kind::Contact,
             vec![Behaviour::error(403, "no_permission", "This account may not change contacts")],
+            Deed::Look,
         ),
         // Answers that a page could trip over.
         scene(Kind::Ticket, vec![Behaviour::HostileText]),
         scene(Kind::Charge, vec![Behaviour::CutBody { effect: true }]),
         scene(Kind::Contact, vec![Behaviour::SlowBody]),
-        // What holds a whole destination up comes last: a word to wait, and a sign-in that is no longer
-        // accepted, which pauses the CRM until somebody resumes it.
+    ]
+}
+
+/// What holds a whole destination up, once the storm has shown what it had to: a word to wait, and a
+/// sign-in that is no longer accepted, which pauses the CRM until somebody resumes it.
+pub(super) fn aftermath() -> Vec<Scene> {
+    let scene = |kind, meets| Scene { kind, meets, colleague: None };
+    vec![
         scene(Kind::Charge, vec![Behaviour::retry_after(429, 15)]),
         scene(
             Kind::Contact,
             vec![
-                Behaviour::retry_after(421, 9),
+                Behaviour::retry_after(421, 2),
                 Behaviour::error(401, "token_expired", "The access token has expired"),
             ],
         ),

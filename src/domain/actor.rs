@@ -41,16 +41,22 @@ text_enum! {
         Replay = "replay",
         /// Hand in changed data in a failed operation's place.
         Correct = "correct",
-        /// Close a dead letter.
+        /// Close a dead letter, open it again, hand it to somebody, put it off, write a note.
         Resolve = "resolve",
+        /// Act on many dead letters at once.
+        Bulk = "bulk",
         /// Waive a named check.
         Override = "override",
+        /// Be the second person whose word an override waits for.
+        Approve = "approve",
         /// Stop sending to a destination, and send to it again.
         PauseDestination = "pause_destination",
         /// Carry steps out that the file leaves to programs.
         Work = "work",
         /// See who did what.
         Audit = "audit",
+        /// Take lists and evidence out of the desk as files.
+        Export = "export",
         /// Add people and change what they may do.
         ManagePeople = "manage_people",
         /// Make and revoke API tokens.
@@ -71,9 +77,11 @@ impl Role {
             Right::Replay
             | Right::Correct
             | Right::Resolve
+            | Right::Bulk
+            | Right::Export
             | Right::ViewPayload
             | Right::PauseDestination => Self::Operator,
-            Right::Override => Self::Approver,
+            Right::Override | Right::Approve => Self::Approver,
             Right::Submit | Right::Work | Right::ManagePeople | Right::ManageTokens => Self::Admin,
         }
     }
@@ -85,11 +93,17 @@ impl Scope {
         match right {
             Right::Submit => self == Self::Submit,
             Right::Work => self == Self::Work,
-            Right::View | Right::ViewPayload | Right::Audit => matches!(self, Self::Read | Self::Operate),
-            Right::Replay | Right::Correct | Right::Resolve | Right::Override | Right::PauseDestination => {
-                self == Self::Operate
+            Right::View | Right::ViewPayload | Right::Audit | Right::Export => {
+                matches!(self, Self::Read | Self::Operate)
             }
-            Right::ManagePeople | Right::ManageTokens => false,
+            Right::Replay
+            | Right::Correct
+            | Right::Resolve
+            | Right::Bulk
+            | Right::Override
+            | Right::PauseDestination => self == Self::Operate,
+            // A second person is a person.
+            Right::Approve | Right::ManagePeople | Right::ManageTokens => false,
         }
     }
 }

@@ -211,6 +211,7 @@ async fn send_again(
         action: plan.cause.as_str().to_owned(),
         operation_id: Some(operation),
         dead_letter_id: thread.live_letter().map(|letter| letter.id),
+        subject: None,
         reason: Some(reason),
         result: answer.verdict.as_str().to_owned(),
         detail: detail(&plan, &waived, &answer),

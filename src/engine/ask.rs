@@ -98,6 +98,7 @@ pub async fn ask(gate: &Gate, operation: Uuid, request: &Request<'_>) -> Result<
         action: Cause::Lookup.as_str().to_owned(),
         operation_id: Some(operation),
         dead_letter_id: thread.live_letter().map(|letter| letter.id),
+        subject: None,
         reason: None,
         result: "asked".to_owned(),
         detail: facts.destination,

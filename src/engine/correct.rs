@@ -194,6 +194,7 @@ pub async fn correct(
         action: "correct".to_owned(),
         operation_id: Some(operation),
         dead_letter_id: letter.map(|letter| letter.id),
+        subject: None,
         reason: Some(reason),
         result: "corrected".to_owned(),
         detail: format!("by operation {}", new.id),

@@ -65,6 +65,7 @@ async fn change(gate: &Gate, name: &str, pause: bool, request: &Request<'_>) -> 
         action: action.to_owned(),
         operation_id: None,
         dead_letter_id: None,
+        subject: Some(format!("destination:{name}")),
         reason: Some(reason),
         result: if changed { "done" } else { "nothing to do" }.to_owned(),
         detail: format!("destination {name}"),

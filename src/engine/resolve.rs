@@ -71,6 +71,7 @@ pub async fn resolve(
         action: "resolve".to_owned(),
         operation_id: Some(row.operation_id),
         dead_letter_id: Some(letter),
+        subject: None,
         reason: Some(reason),
         result: how.resolution.as_str().to_owned(),
         detail: reference.map(|text| format!("reference {text}")).unwrap_or_default(),

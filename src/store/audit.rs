@@ -23,6 +23,8 @@ pub struct AuditRow {
     pub operation_id: Option<Uuid>,
     /// To which dead letter.
     pub dead_letter_id: Option<Uuid>,
+    /// To what else: `cause:<fingerprint>`, `destination:<name>`, `bulk:<id>`.
+    pub subject: Option<String>,
     /// Why, in their words.
     pub reason: Option<String>,
     /// With what result.
@@ -33,15 +35,27 @@ pub struct AuditRow {
     pub origin: String,
 }
 
-from_row!(AuditRow { id, at, actor, action, operation_id, dead_letter_id, reason, result, detail, origin });
+from_row!(AuditRow {
+    id,
+    at,
+    actor,
+    action,
+    operation_id,
+    dead_letter_id,
+    subject,
+    reason,
+    result,
+    detail,
+    origin
+});
 
-const COLUMNS: &str = "SELECT id, at, actor, action, operation_id, dead_letter_id, reason, result, detail, \
-    origin FROM audit";
+const COLUMNS: &str = "SELECT id, at, actor, action, operation_id, dead_letter_id, subject, reason, result, \
+    detail, origin FROM audit";
 
 /// Adds an entry. It belongs into the transaction of what it tells.
 pub async fn insert(tx: &mut Tx, row: &AuditRow) -> Result<(), StoreError> {
-    const SQL: &str = "INSERT INTO audit (id, at, actor, action, operation_id, dead_letter_id, reason, result, \
-        detail, origin) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    const SQL: &str = "INSERT INTO audit (id, at, actor, action, operation_id, dead_letter_id, subject, \
+        reason, result, detail, origin) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
     on!(tx, c => sqlx::query(SQL)
         .bind(row.id)
         .bind(row.at)
@@ -49,6 +63,7 @@ pub async fn insert(tx: &mut Tx, row: &AuditRow) -> Result<(), StoreError> {
         .bind(&row.action)
         .bind(row.operation_id)
         .bind(row.dead_letter_id)
+        .bind(&row.subject)
         .bind(&row.reason)
         .bind(&row.result)
         .bind(&row.detail)
@@ -73,6 +88,12 @@ pub async fn list(tx: &mut Tx, filter: &AuditFilter, page: Page) -> Result<Liste
 pub async fn of_operation(tx: &mut Tx, operation: Uuid) -> Result<Vec<AuditRow>, StoreError> {
     let sql = format!("{COLUMNS} WHERE operation_id = $1 ORDER BY at, id");
     Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(operation).fetch_all(c).await)?)
+}
+
+/// What was done to a subject, newest first.
+pub async fn of_subject(tx: &mut Tx, subject: &str, most: i64) -> Result<Vec<AuditRow>, StoreError> {
+    let sql = format!("{COLUMNS} WHERE subject = $1 ORDER BY at DESC, id DESC LIMIT $2");
+    Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(subject).bind(most).fetch_all(c).await)?)
 }
 
 /// The reasons given last for an action, newest first, each once.

@@ -71,6 +71,7 @@ mod tests {
             action: action.into(),
             operation_id: None,
             dead_letter_id: None,
+            subject: None,
             reason: None,
             result: result.into(),
             detail: "why".into(),

@@ -63,7 +63,7 @@ async fn everything_is_there_within_seconds() {
         look(&mut tx, &mut seen).await;
         drop(tx);
         let missing: Vec<&str> = EVERYTHING.into_iter().filter(|what| !seen.contains(*what)).collect();
-        if missing.is_empty() || start.elapsed() > Duration::from_secs(90) {
+        if missing.is_empty() || start.elapsed() > Duration::from_secs(120) {
             break missing;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -6,11 +6,15 @@ use crate::support::ledger::Raw;
 on_both!(what_the_first_version_stored_survives_every_later_script);
 
 const FIRST: &str = include_str!("../../../migrations/0001_spine.sql");
-const LATER: [&str; 3] = [
-    include_str!("../../../migrations/0002_engine.sql"),
-    include_str!("../../../migrations/0003_hooks.sql"),
-    include_str!("../../../migrations/0004_upkeep.sql"),
-];
+/// Every script after the first, in order.
+fn later() -> Vec<String> {
+    let mut paths: Vec<_> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    paths[1..].iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
+}
 
 /// One operation that may have happened, with its work and its step, and a token.
 const STORED: [&str; 4] = [
@@ -35,8 +39,8 @@ async fn what_the_first_version_stored_survives_every_later_script(db: TestDatab
     for statement in STORED.iter().chain([&WORK]) {
         raw.execute(statement.replace("@1", id).replace("@2", bytes)).await;
     }
-    for script in LATER {
-        raw.script(script).await;
+    for script in later() {
+        raw.script(&script).await;
     }
     assert_eq!(raw.texts("SELECT state FROM steps").await, ["uncertain"]);
     assert_eq!(raw.number("SELECT doubt_at FROM steps").await, 70, "since the send that may have happened");

@@ -46,8 +46,8 @@ impl Raw {
     }
 
     /// Several statements.
-    pub(crate) async fn script(&mut self, sql: &'static str) {
-        on_raw!(self, c => { sqlx::raw_sql(sql).execute(c).await.unwrap(); });
+    pub(crate) async fn script(&mut self, sql: &str) {
+        on_raw!(self, c => { sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(c).await.unwrap(); });
     }
 
     async fn tables(&mut self) -> Vec<String> {
