@@ -12,4 +12,5 @@ mod overrides;
 mod people;
 mod rights;
 mod sessions;
+mod sizes;
 mod triage;

@@ -175,8 +175,14 @@ impl Browser {
         self.client.find(Locator::Css("body")).await?.text().await
     }
 
+    /// What a script of ours makes of the page. The content security policy, which is for the
+    /// page's own scripts, does not hold it up.
+    pub(crate) async fn evaluate(&self, script: &str, arguments: Vec<Value>) -> Value {
+        self.client.execute(script, arguments).await.unwrap_or_else(|error| panic!("a script: {error}"))
+    }
+
     /// A command of the browser's developer tools.
-    async fn devtools(&self, command: &str, params: Value) -> Value {
+    pub(super) async fn devtools(&self, command: &str, params: Value) -> Value {
         self.post("goog/cdp/execute", json!({ "cmd": command, "params": params })).await
     }
 

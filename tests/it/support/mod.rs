@@ -1,14 +1,17 @@
 //! What tests stand on. No assertions about the product live here.
 
 pub(crate) mod app;
+pub(crate) mod axe;
 pub(crate) mod browser;
 pub(crate) mod databases;
 pub(crate) mod desk;
 pub(crate) mod hooks;
+pub(crate) mod keyboard;
 pub(crate) mod ledger;
 pub(crate) mod routes;
 pub(crate) mod served;
 pub(crate) mod tables;
+pub(crate) mod tree;
 mod verbs;
 
 /// A setting that `tests/run` provides. Its absence fails the test: skipped tests pass unnoticed.

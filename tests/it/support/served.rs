@@ -8,7 +8,7 @@ use dead_letter_office::demo::destination::{Behaviour, UnreliableDestination};
 use dead_letter_office::domain::actor::{Actor, Role};
 use dead_letter_office::domain::ambient::Ambient;
 use dead_letter_office::engine::Engine;
-use dead_letter_office::engine::accept::Accepted;
+use dead_letter_office::engine::accept::{Accepted, Submission};
 use dead_letter_office::engine::thread::Thread;
 use dead_letter_office::store::Db;
 use dead_letter_office::web;
@@ -30,12 +30,17 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) async fn start() -> Self {
+        Self::configured("").await
+    }
+
+    /// With more lines for the configuration's end.
+    pub(crate) async fn configured(more: &str) -> Self {
         install_crypto();
         let database = TestDatabase::sqlite();
         let destination = UnreliableDestination::start(([127, 0, 0, 1], 0).into(), 1).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let mut config = config(&database.url, &destination.base_url(), "");
+        let mut config = config(&database.url, &destination.base_url(), more);
         config.server.public_url = url.parse().unwrap();
         let db = Db::open(&database.url).await.unwrap();
         db.migrate().await.unwrap();
@@ -68,17 +73,37 @@ impl Served {
 
     /// An operation that goes wrong in this way and waits for a person; it and its dead letter.
     pub(crate) async fn dead_letter(&self, kind: &str, key: &str, behaviour: Behaviour) -> (Uuid, Uuid) {
-        self.destination.script(&format!("/{kind}"), [behaviour]);
         let payload =
             format!(r#"{{"order_id":"{key}","customer_id":"C-7","email":"anna@example.com","amount":1250}}"#);
-        let accepted = self.engine.intake().submit(submission(kind, key, &payload)).await.unwrap();
-        let Accepted::Created(new) = accepted else { panic!("{key} was there already") };
+        self.fail(submission(kind, key, &payload), behaviour).await
+    }
+
+    /// The same with a submission of one's own.
+    pub(crate) async fn fail(&self, what: Submission, behaviour: Behaviour) -> (Uuid, Uuid) {
+        let destination = what.kind.clone();
+        self.destination.script(&format!("/{destination}"), [behaviour]);
+        let operation = self.submit(what).await;
+        let letter = self.wait_for(operation, |thread| thread.live_letter().map(|letter| letter.id)).await;
+        (operation, letter)
+    }
+
+    /// A new operation, accepted and not awaited.
+    pub(crate) async fn submit(&self, what: Submission) -> Uuid {
+        match self.engine.intake().submit(what).await.unwrap() {
+            Accepted::Created(new) => new.id,
+            Accepted::Duplicate(first) => panic!("it repeats {first}"),
+        }
+    }
+
+    /// What is looked for in an operation, once it is there.
+    pub(crate) async fn wait_for<T>(&self, operation: Uuid, look: impl Fn(&Thread) -> Option<T>) -> T {
         let start = Instant::now();
         loop {
-            if let Some(letter) = self.thread(new.id).await.live_letter() {
-                return (new.id, letter.id);
+            let thread = self.thread(operation).await;
+            if let Some(found) = look(&thread) {
+                return found;
             }
-            assert!(start.elapsed() < Duration::from_secs(15), "no dead letter came");
+            assert!(start.elapsed() < Duration::from_secs(15), "it did not come: {:?}", thread.attempts);
             tokio::time::sleep(Duration::from_millis(30)).await;
         }
     }
