@@ -38,19 +38,18 @@ async fn pages_keep_the_common_rules() {
     }
 }
 
-/// Wide with everything open, narrow as it comes; by day wholly, by night for what night changes.
+/// Narrow as it comes, wide with everything open; by night for what night changes.
 async fn keeps_the_rules(browser: &Browser, scene: &Scene, page: &Page, broken: &mut Broken) {
-    browser.goto(&scene.url(page)).await;
-    browser.open_everything().await;
-    broken.add(page.name, "", browser.violations(Rules::All).await);
-    browser.set_dark(true).await;
-    broken.add(page.name, ", dark", browser.violations(Rules::Colours).await);
     browser.set_width(400).await;
-    broken.add(page.name, ", dark, narrow", browser.violations(Rules::Colours).await);
-    browser.set_dark(false).await;
     browser.goto(&scene.url(page)).await;
     broken.add(page.name, ", narrow", browser.violations(Rules::All).await);
+    browser.set_dark(true).await;
+    broken.add(page.name, ", narrow, dark", browser.violations(Rules::Colours).await);
     browser.set_width(1280).await;
+    browser.open_everything().await;
+    broken.add(page.name, ", dark", browser.violations(Rules::Colours).await);
+    browser.set_dark(false).await;
+    broken.add(page.name, "", browser.violations(Rules::All).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -67,14 +66,15 @@ async fn pages_tell_what_they_are() {
     scene.sign_in(&browser).await;
     for page in &scene.pages {
         browser.goto(&scene.url(page)).await;
-        let here = browser.client.find_all(fantoccini::Locator::Css("nav [aria-current=page]")).await.unwrap().len();
+        let here =
+            browser.client.find_all(fantoccini::Locator::Css("nav [aria-current=page]")).await.unwrap().len();
         browser.open_everything().await;
         let tree = browser.tree().await;
         broken.add(page.name, "", order(&tree));
         broken.add(page.name, "", names(&tree));
         broken.add(page.name, "", landmarks(&tree));
-        let parts = ["account", "nothing"];
-        if (here != 1) != parts.contains(&page.name) {
+        // The own account stands in the rail beside those ways.
+        if here != usize::from(page.name != "account") {
             broken.add(page.name, "", [format!("{here} entries of the rail are the present page")]);
         }
     }
@@ -103,19 +103,33 @@ fn order(tree: &Tree) -> Vec<String> {
 }
 
 /// Everything that can be used is called something, and what leads to two places is called two
-/// things.
+/// things; but in a table the row and the column belong to the name.
 fn names(tree: &Tree) -> Vec<String> {
     const USED: [&str; 10] = [
-        "link", "button", "textbox", "searchbox", "combobox", "checkbox", "radio", "DisclosureTriangle", "Date", "dialog",
+        "link",
+        "button",
+        "textbox",
+        "searchbox",
+        "combobox",
+        "checkbox",
+        "radio",
+        "DisclosureTriangle",
+        "Date",
+        "dialog",
     ];
     let mut wrong = Vec::new();
     let mut places: BTreeMap<&str, &str> = BTreeMap::new();
     let mut fields: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for node in tree.0.iter().filter(|node| USED.contains(&node.role.as_str())) {
+    // A date has buttons of the browser's own.
+    let ours = |node: &&Node| {
+        USED.contains(&node.role.as_str()) && node.inside.first().is_none_or(|it| it != "Date")
+    };
+    for node in tree.0.iter().filter(ours) {
         if node.name.trim().is_empty() {
             wrong.push(format!("a {} is called nothing", node.role));
         }
         match &node.url {
+            Some(_) if node.inside.iter().any(|role| role == "cell") => {}
             Some(url) => {
                 let known = places.entry(&node.name).or_insert(url);
                 if known != url {
@@ -149,14 +163,14 @@ fn landmarks(tree: &Tree) -> Vec<String> {
 async fn an_answer_is_where_the_keyboard_is() {
     let scene = Scene::start(scene::plain).await;
     let at = |name: &str| scene.url(scene.pages.iter().find(|page| page.name == name).expect("a page"));
-    let browser = Browser::open(Setup { script: false, ..Setup::default() }).await;
+    let browser = Browser::open(Setup::default()).await;
     let mut broken = Broken::default();
 
     browser.goto(&scene.served.url).await;
     browser.fill_label("Name", "anna.k").await;
     browser.fill_label("Password", "not her password").await;
     browser.click_text("button", "Sign in").await;
-    broken.add("login", ", refused", answered(&browser, "alert", "do not match").await);
+    broken.add("login", ", refused", answered(&browser, "alert", "do not belong together").await);
     scene.sign_in(&browser).await;
 
     browser.goto(&at("resolve")).await;

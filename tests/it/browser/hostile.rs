@@ -3,15 +3,15 @@
 use super::scene::{Page, Scene};
 use crate::support::browser::{Browser, Setup};
 
-/// Opens a formula and markup, turns the reading direction, sits in several scripts, and then goes
+/// Closes what it stands in, opens markup, turns the reading direction, sits in several scripts, and then goes
 /// on without a place to break. Without what no keyboard types into a name: colons and characters
 /// beyond the basic plane.
-const HOSTILE: &str = "=1+1\"><img src=x onerror=alert(1)><x-a>\u{202e}'</script><script>alert(2)</script>\
+const HOSTILE: &str = "\"><img src=x onerror=alert(1)><x-a>\u{202e}'</script><script>alert(2)</script>\
     <iframe srcdoc=x></iframe>{{7*7}}\u{2066}\u{200f}\u{5e9}\u{5dc}\u{5d5}\u{5dd} \u{645}\u{631}\u{62d}\u{628}\u{627}\
     \u{feff}\u{2400}\u{fffd}\u{2028}\u{301}\u{301}\u{301}\u{301}\u{301}";
 
 fn hostile(what: &str, most: usize) -> String {
-    let begin = format!("{HOSTILE}{what}");
+    let begin = format!("=1+{what}{HOSTILE}");
     // Names and the like are short; what has room is filled with what cannot be broken.
     let fill = if most > 300 { "\u{1f469}\u{200d}\u{1f467}\u{1f3f4}\0\u{1}\u{7f}\t" } else { "" };
     begin.chars().chain(fill.chars()).chain("W".repeat(most).chars()).take(most).collect()
@@ -34,7 +34,9 @@ for (const link of document.links) {
   if (away) found.push(`a link out to ${link.href.slice(0, 200)}`);
 }
 for (const form of document.forms) {
-  if (new URL(form.action).origin !== location.origin) found.push(`a form to ${form.action.slice(0, 200)}`);
+  // Not form.action: a field of that name would stand before it.
+  const action = new URL(form.getAttribute("action") ?? "", location.href);
+  if (action.origin !== location.origin) found.push(`a form to ${action.href.slice(0, 200)}`);
 }
 const over = document.scrollingElement.scrollWidth - innerWidth;
 if (over > 0) {

@@ -23,7 +23,7 @@ use crate::support::served::Served;
 /// Everything that can be looked at.
 pub(super) struct Scene {
     pub(super) served: Served,
-    /// Before the sign-in.
+    /// Without a sign-in.
     pub(super) doors: Vec<Page>,
     /// Behind it.
     pub(super) pages: Vec<Page>,
@@ -86,7 +86,8 @@ reference = "/id"
 
         let (done, answered) = stage.replayed("order-10440").await;
         let (_, recorded) = stage.recorded("order-10441").await;
-        let refusal = Behaviour::error(422, &text("unknown_customer", 900), &text("There is no customer C-7", 900));
+        let refusal =
+            Behaviour::error(422, &text("unknown_customer", 900), &text("There is no customer C-7", 900));
         let (_, refused) = stage.fail("keyed", "order-10443", refusal.clone()).await;
         let (doubt, doubtful) =
             stage.fail("plain", "order-10444", Behaviour::CloseAfterRead { effect: true }).await;
@@ -99,6 +100,7 @@ reference = "/id"
         let doors = vec![
             page("login", "/login", "/login".to_owned()),
             page("setup", "/setup/{token}", format!("/setup/{link}")),
+            page("nothing", "/nothing/here", "/nothing/here".to_owned()),
         ];
         let search = url::form_urlencoded::byte_serialize(text("C-7", 200).as_bytes()).collect::<String>();
         let pages = vec![
@@ -132,7 +134,6 @@ reference = "/id"
             page("audit", "/audit", "/audit".to_owned()),
             page("people", "/people", "/people".to_owned()),
             page("account", "/account", "/account".to_owned()),
-            page("nothing", "/nothing/here", "/nothing/here".to_owned()),
         ];
         Self { served, doors, pages, boss }
     }
@@ -193,8 +194,11 @@ impl Stage<'_> {
         let headers = vec![("content-type".into(), "application/json".into())];
         let body = json!({ "id": text("TCK-99", 180) }).to_string();
         self.served.destination.script("/keyed", [Behaviour::Status { code: 201, headers, body }]);
-        let (actor, reason) = (person(&text("ben.o", 60), Role::Operator), text("The data is right there now", 900));
-        actions::replay(self.served.engine.gate(), operation, &self.request(&actor, "replay", &reason)).await.unwrap();
+        let (actor, reason) =
+            (person(&text("ben.o", 60), Role::Operator), text("The data is right there now", 900));
+        actions::replay(self.served.engine.gate(), operation, &self.request(&actor, "replay", &reason))
+            .await
+            .unwrap();
         let done = |state| matches!(state, OperationState::Completed).then_some(());
         self.served.wait_for(operation, |thread| done(thread.operation.state())).await;
         (operation, letter)
@@ -205,11 +209,11 @@ impl Stage<'_> {
         let text = self.text;
         let (operation, letter) = self.fail("plain", key, Behaviour::CloseAfterRead { effect: true }).await;
         let (actor, reason) = (person(&text("ben.o", 60), Role::Operator), text("Found by hand", 900));
-        let how = Resolve {
-            resolution: Resolution::CompletedAtDestination,
-            reference: Some(text("TCK-98", 180)),
-        };
-        resolve(self.served.engine.gate(), letter, &how, &self.request(&actor, "resolve", &reason)).await.unwrap();
+        let how =
+            Resolve { resolution: Resolution::CompletedAtDestination, reference: Some(text("TCK-98", 180)) };
+        resolve(self.served.engine.gate(), letter, &how, &self.request(&actor, "resolve", &reason))
+            .await
+            .unwrap();
         (operation, letter)
     }
 

@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use fantoccini::Locator;
+
 use super::scene::{self, Scene};
 use crate::support::browser::{Browser, Setup};
 
@@ -23,6 +25,14 @@ async fn shots_of_every_page() {
             browser.set_width(width).await;
             for page in pages {
                 browser.goto(&scene.url(page)).await;
+                if suffix.is_empty() {
+                    assert_eq!(
+                        browser.client.find_all(Locator::Css("h1")).await.unwrap().len(),
+                        1,
+                        "{}",
+                        page.name
+                    );
+                }
                 browser.screenshot(&folder.join(format!("{}{suffix}.png", page.name))).await;
             }
         }
@@ -42,7 +52,12 @@ async fn no_page_makes_the_console_complain() {
         browser.goto(&scene.url(page)).await;
         let expected = |error: &String| page.name == "nothing" && error.contains("404");
         let errors = browser.console_errors().await;
-        wrong.extend(errors.into_iter().filter(|error| !expected(error)).map(|error| format!("{}: {error}", page.name)));
+        wrong.extend(
+            errors
+                .into_iter()
+                .filter(|error| !expected(error))
+                .map(|error| format!("{}: {error}", page.name)),
+        );
     };
     for page in &scene.doors {
         complaints(page).await;

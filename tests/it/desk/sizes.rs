@@ -33,7 +33,8 @@ async fn a_full_list_stays_small(db: TestDatabase) {
         desk.app.run_until_idle().await;
     }
     let mut boss = desk.signed_in(Role::Admin).await;
-    for list in ["/dead-letters", "/operations", "/audit", "/", "/dead-letters?status=any&search=KD-00000007"] {
+    for list in ["/dead-letters", "/operations", "/audit", "/", "/dead-letters?status=any&search=KD-00000007"]
+    {
         let page = boss.get(list).await.expect(200);
         assert!(page.text.len() <= MOST_HTML, "{list} has {} bytes", page.text.len());
         let full = ["/dead-letters", "/operations"].contains(&list);

@@ -9,8 +9,9 @@ use super::browser::Browser;
 
 static AXE: LazyLock<String> = LazyLock::new(|| {
     let path = super::provided("DLO_TEST_AXE");
-    fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("DLO_TEST_AXE is {path}, which must be axe-core's axe.min.js: {error}"))
+    fs::read_to_string(&path).unwrap_or_else(|error| {
+        panic!("DLO_TEST_AXE is {path}, which must be axe-core's axe.min.js: {error}")
+    })
 });
 
 /// Which rules a page is held to.
@@ -35,12 +36,17 @@ impl Browser {
         let options = json!({ "runOnly": which, "resultTypes": ["violations"], "preload": false });
         // As the script's own text: evaluating a text that comes as an argument is what the policy
         // forbids.
-        let script = format!("{}\nreturn axe.run(document, arguments[0]);", *AXE);
-        let result = self.evaluate(&script, vec![options]).await;
+        if self.evaluate("return window.axe === undefined", Vec::new()).await == true {
+            self.evaluate(&AXE, Vec::new()).await;
+        }
+        let script = "return axe.run(document, arguments[0])";
+        let result = self.evaluate(script, vec![options]).await;
         let broken = result["violations"].as_array().unwrap_or_else(|| panic!("axe-core says {result}"));
         let nodes = broken.iter().flat_map(|rule| {
             let nodes = rule["nodes"].as_array().into_iter().flatten();
-            nodes.map(move |node| format!("{}: {} {}", text(&rule["id"]), node["html"], text(&node["failureSummary"])))
+            nodes.map(move |node| {
+                format!("{}: {} {}", text(&rule["id"]), node["html"], text(&node["failureSummary"]))
+            })
         });
         nodes.collect()
     }

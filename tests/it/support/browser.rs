@@ -72,7 +72,11 @@ impl Browser {
 
     pub(crate) async fn set_dark(&self, dark: bool) {
         let scheme = if dark { "dark" } else { "light" };
-        let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        // Without transitions, in whose midst a look at the page would find colours of no scheme.
+        let features = json!({ "features": [
+            { "name": "prefers-color-scheme", "value": scheme },
+            { "name": "prefers-reduced-motion", "value": "reduce" },
+        ] });
         self.devtools("Emulation.setEmulatedMedia", features).await;
     }
 

@@ -24,9 +24,12 @@ const style = getComputedStyle(at);
 const boxes = [...at.getClientRects()];
 const words = at.labels?.length ? at.labels[0].innerText : at.getAttribute("aria-label") || at.innerText || at.value;
 const onScreen = boxes.some((box) => {
-  const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
-  const there = document.elementFromPoint(x, y);
-  return there && (at.contains(there) || there.contains(at));
+  // Its middle or a corner; of something large, a part is enough.
+  const places = [[0.5, 0.5], [0.1, 0.1], [0.9, 0.1], [0.1, 0.9], [0.9, 0.9]];
+  return places.some(([across, down]) => {
+    const there = document.elementFromPoint(box.left + box.width * across, box.top + box.height * down);
+    return there && (at.contains(there) || there.contains(at));
+  });
 });
 let hidden = null;
 if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 1) hidden = `outline ${style.outline}`;

@@ -67,7 +67,12 @@ async fn finds_a_customers_orders_and_which_may_have_completed() {
     olga.uses_in("A-1003", "Plain").await;
     olga.sees("What Plain knows").await;
     let page = olga.reads().await;
-    for words in ["closed the connection without an answer", "May have completed", "Cannot tell", "What Plain promises"] {
+    for words in [
+        "closed the connection without an answer",
+        "May have completed",
+        "Cannot tell",
+        "What Plain promises",
+    ] {
         assert!(page.contains(words), "{words} is not on\n{page}");
     }
 }
@@ -104,7 +109,7 @@ async fn replays_what_is_safe_and_records_what_was_done() {
     olga.uses("Dead letters").await;
     olga.sees("A-1003").await;
     olga.uses_in("A-1003", "Plain closed").await;
-    olga.uses("Record as completed").await;
+    olga.uses("record as completed").await;
     olga.sees("How was it settled?").await;
     olga.writes("Reference at the destination", "TCK-99").await;
     olga.writes("Reason", "Anna found it in their list").await;

@@ -138,8 +138,13 @@ impl Person {
         loop {
             let answer = self.browser.evaluate(FIND, vec![json!(kind), json!(words), json!(row)]).await;
             // The one member of the object that stands for an element holds its id.
-            if let Some(id) = answer["one"].as_object().and_then(|it| it.values().next()).and_then(Value::as_str) {
-                return Element::from_element_id(self.browser.client.clone(), ElementRef::from(id.to_owned()));
+            if let Some(id) =
+                answer["one"].as_object().and_then(|it| it.values().next()).and_then(Value::as_str)
+            {
+                return Element::from_element_id(
+                    self.browser.client.clone(),
+                    ElementRef::from(id.to_owned()),
+                );
             }
             let what = answer["what"].as_str().unwrap_or_default();
             assert!(
