@@ -17,8 +17,10 @@ pub(crate) struct Node {
     /// Of a link.
     pub(crate) url: Option<String>,
     pub(crate) focused: bool,
-    /// Nearest first.
+    /// Roles, nearest first.
     pub(crate) inside: Vec<String>,
+    /// Tells the table's cell that it is in from others.
+    pub(crate) cell: Option<String>,
 }
 
 /// In the order in which it is read.
@@ -43,7 +45,7 @@ impl Browser {
         let by_id: HashMap<&str, &Value> = nodes.iter().map(|node| (text(&node["nodeId"]), node)).collect();
         let mut tree = Tree(Vec::new());
         let root = nodes.iter().find(|node| node["parentId"].is_null()).expect("a root");
-        read(root, &by_id, &[], &mut tree.0);
+        read(root, &by_id, &[], None, &mut tree.0);
         tree
     }
 
@@ -54,7 +56,13 @@ impl Browser {
     }
 }
 
-fn read(node: &Value, by_id: &HashMap<&str, &Value>, inside: &[String], found: &mut Vec<Node>) {
+fn read<'n>(
+    node: &'n Value,
+    by_id: &HashMap<&str, &'n Value>,
+    inside: &[String],
+    mut cell: Option<&'n str>,
+    found: &mut Vec<Node>,
+) {
     let mut inside = inside.to_vec();
     if node["ignored"] != true {
         let property = |name: &str| {
@@ -69,12 +77,16 @@ fn read(node: &Value, by_id: &HashMap<&str, &Value>, inside: &[String], found: &
             url: property("url").and_then(|url| Some(url.as_str()?.to_owned())),
             focused: property("focused").is_some_and(|focused| focused == true),
             inside: inside.clone(),
+            cell: cell.map(str::to_owned),
         });
+        if role == "cell" {
+            cell = Some(text(&node["nodeId"]));
+        }
         inside.insert(0, role);
     }
     for child in node["childIds"].as_array().into_iter().flatten() {
         if let Some(child) = by_id.get(text(child)) {
-            read(child, by_id, &inside, found);
+            read(child, by_id, &inside, cell, found);
         }
     }
 }
