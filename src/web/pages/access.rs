@@ -86,7 +86,9 @@ async fn login(Query(asked): Query<Vec<(String, String)>>, who: Option<Signed>) 
         layout: Layout::outside("Sign in", ""),
         name: Field::default(),
         problem: None,
-        note: asked("changed").map(|_| "Your password is changed. Sign in with the new one.".to_owned()),
+        note: asked("changed")
+            .map(|_| "Your password is changed. Sign in with the new one.".to_owned())
+            .or_else(|| asked("left").map(|_| "You are signed out.".to_owned())),
         next: asked("next").filter(|path| is_local(path)),
     })
 }
@@ -115,7 +117,7 @@ async fn sign_in(State(web): State<Web>, form: OpenForm) -> Result<Response, Fai
 
 async fn sign_out(posted: Posted) -> Result<Redirect, Failure> {
     posted.who.sign_out().await?;
-    Ok(Redirect::to("/login"))
+    Ok(Redirect::to("/login?left=1"))
 }
 
 /// What came of a password that somebody typed.

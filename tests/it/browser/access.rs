@@ -193,6 +193,10 @@ async fn an_answer_is_where_the_keyboard_is() {
     browser.fill_label("Reason", "They know C-7 now").await;
     browser.click_text("button", "Replay: Keyed did not do it").await;
     broken.add("replay", ", queued", answered(&browser, "status", "All checks passed").await);
+
+    browser.goto(&at("account")).await;
+    browser.click_text("button", "Sign out").await;
+    broken.add("login", ", after leaving", answered(&browser, "status", "You are signed out").await);
 }
 
 async fn answered(browser: &Browser, role: &str, words: &str) -> Vec<String> {

@@ -13,7 +13,7 @@ const HOSTILE: &str = "\"><img src=x onerror=alert(1)><x-a>\u{202e}'</script><sc
 fn hostile(what: &str, most: usize) -> String {
     let begin = format!("=1+{what}{HOSTILE}");
     // Names and the like are short; what has room is filled with what cannot be broken.
-    let fill = if most > 300 { "\u{1f469}\u{200d}\u{1f467}\u{1f3f4}\0\u{1}\u{7f}\t" } else { "" };
+    let fill = if most > 300 { "\u{1f469}\u{200d}\u{1f467}\u{1f3f4}\0\u{1}\u{1b}[31m\u{7f}\t" } else { "" };
     begin.chars().chain(fill.chars()).chain("W".repeat(most).chars()).take(most).collect()
 }
 
@@ -52,7 +52,7 @@ return found;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_text_stays_text_on_every_page() {
     let scene = Scene::start(hostile).await;
-    let browser = Browser::open(Setup { width: 400, ..Setup::default() }).await;
+    let browser = Browser::open(Setup { width: 320, ..Setup::default() }).await;
     let mut wrong = Vec::new();
     for page in &scene.doors {
         look(&browser, &scene, page, &mut wrong).await;

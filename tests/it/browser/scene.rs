@@ -91,8 +91,8 @@ reference = "/id"
         let (_, refused) = stage.fail("keyed", "order-10443", refusal.clone()).await;
         let (doubt, doubtful) =
             stage.fail("plain", "order-10444", Behaviour::CloseAfterRead { effect: true }).await;
-        let (_, askable) = stage.fail("lookup", "order-10445", refusal).await;
-        let (_, critical) = stage.fail_at("order", "/plain", "order-10446", Behaviour::HostileText).await;
+        let (_, askable) = stage.fail("lookup", "order-10445", refusal.clone()).await;
+        let (_, critical) = stage.fail_at("order", "/plain", "order-10446", refusal).await;
         stage.pause("lookup").await;
 
         let page = |name, route, path: String| Page { name, route, path };

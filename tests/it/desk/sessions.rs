@@ -80,7 +80,7 @@ async fn a_session_ends_when_it_should(db: TestDatabase) {
         olga.sign_in("olga", PASSWORD).await;
         let cookie = olga.cookie.clone();
         match end {
-            0 => assert_eq!(olga.post("/logout", &[]).await.location(), "/login"),
+            0 => assert_eq!(olga.post("/logout", &[]).await.location(), "/login?left=1"),
             1 => accounts::set_role(db, ambient, "olga", Role::Viewer, &by).await.unwrap(),
             _ => accounts::disable(db, ambient, "olga", &by).await.unwrap(),
         }
