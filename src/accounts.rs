@@ -125,6 +125,7 @@ pub async fn add_user(
         password_hash,
         created_at: now,
         disabled_at: None,
+        zone: None,
     };
     let mut tx = db.begin().await?;
     if !accounts::insert_user(&mut tx, &user).await? {

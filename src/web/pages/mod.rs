@@ -9,6 +9,7 @@ pub mod dead_letter;
 pub mod dead_letters;
 pub mod destinations;
 pub mod error;
+mod evidence;
 pub mod operation;
 pub mod operations;
 pub mod override_form;
@@ -31,6 +32,7 @@ pub fn routes() -> Router<Web> {
         .merge(dead_letter::routes())
         .merge(operations::routes())
         .merge(operation::routes())
+        .merge(evidence::routes())
         .merge(ask::routes())
         .merge(destinations::routes())
         .merge(audit::routes())
