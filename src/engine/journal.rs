@@ -135,7 +135,8 @@ fn cells(row: AuditReport) -> [String; 11] {
 fn line(cells: &[String; 11]) -> String {
     let cell = |text: &String| {
         let runs = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-        let text = if runs { format!("'{text}") } else { text.clone() };
+        let text = text.replace(|letter: char| letter.is_control() && !"\t\r\n".contains(letter), "\u{fffd}");
+        let text = if runs { format!("'{text}") } else { text };
         if text.contains([',', '"', '\n', '\r']) || runs {
             format!("\"{}\"", text.replace('"', "\"\""))
         } else {
@@ -210,6 +211,7 @@ mod tests {
             ("a\nb", "\"a\nb\""),
             ("said \"no\"", "\"said \"\"no\"\"\""),
             ("plain", "plain"),
+            ("\u{1b}[2Jx", "\u{fffd}[2Jx"),
         ] {
             let written = Format::Csv.rows(vec![row(given)], true);
             let id = Uuid::nil();

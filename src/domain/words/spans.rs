@@ -51,3 +51,9 @@ pub fn wall(at: OffsetDateTime) -> String {
     let format = format_description!("[day padding:none] [month repr:short] [year], [hour]:[minute]:[second]");
     at.format(format).unwrap_or_else(|_| at.to_string())
 }
+
+/// The same to the minute and without the year: "29 Nov, 09:00".
+pub fn hour(at: OffsetDateTime) -> String {
+    let format = format_description!("[day padding:none] [month repr:short], [hour]:[minute]");
+    at.format(format).unwrap_or_else(|_| at.to_string())
+}

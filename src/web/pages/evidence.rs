@@ -20,7 +20,7 @@ use crate::web::page::render;
 use crate::web::tell::mask::Mask;
 
 /// The forms' routes.
-pub fn routes() -> Router<Web> {
+pub(super) fn routes() -> Router<Web> {
     Router::new()
         .route("/operations/{id}/unmasked", post(unmasked))
         .route("/operations/{id}/evidence.json", post(evidence))

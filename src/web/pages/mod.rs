@@ -7,6 +7,7 @@ pub mod audit;
 mod case;
 pub mod dead_letter;
 pub mod dead_letters;
+pub mod destination;
 pub mod destinations;
 pub mod error;
 mod evidence;
@@ -18,6 +19,7 @@ pub mod replay;
 pub mod resolve;
 pub mod status;
 pub mod triage;
+pub mod types;
 pub mod verdict;
 
 use axum::Router;
@@ -35,6 +37,8 @@ pub fn routes() -> Router<Web> {
         .merge(evidence::routes())
         .merge(ask::routes())
         .merge(destinations::routes())
+        .merge(destination::routes())
+        .merge(types::routes())
         .merge(audit::routes())
         .merge(status::routes())
         .merge(replay::routes())
