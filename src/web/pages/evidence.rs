@@ -87,11 +87,11 @@ async fn answer(
     Path((id, attempt)): Path<(String, String)>,
     posted: Posted,
 ) -> Result<Response, Failure> {
+    posted.who.require(Right::ViewPayload)?;
     let (id, attempt) = (parsed(&id)?, parsed(&attempt)?);
     let mut tx = web.engine.db().read().await?;
     let found = attempts::by_id(&mut tx, attempt).await?.filter(|row| row.operation_id == id);
     drop(tx);
-    posted.who.require(Right::ViewPayload)?;
     let (number, body) =
         found.and_then(|row| Some((row.number, row.answer_body?))).ok_or(Failure::NotFound)?;
     record(&web, &posted, id, Look::Answer(number)).await?;
