@@ -14,6 +14,7 @@ pub use tokens::{create_token, revoke_token, token_holder};
 
 use crate::domain::actor::{Actor, Role};
 use crate::domain::ambient::Ambient;
+use crate::domain::zone::Zone;
 use crate::store::accounts::{self, UserRow};
 use crate::store::audit::{self, AuditRow};
 use crate::store::{Commit, Db, StoreError, Tx, sessions};
@@ -125,6 +126,7 @@ pub async fn add_user(
         password_hash,
         created_at: now,
         disabled_at: None,
+        zone: None,
     };
     let mut tx = db.begin().await?;
     if !accounts::insert_user(&mut tx, &user).await? {
@@ -203,6 +205,29 @@ pub async fn change_password(
     accounts::set_password(&mut tx, user.id, &hash).await?;
     sessions::delete_of_user(&mut tx, user.id).await?;
     note(&mut tx, ambient, by, "password_change", name).await?;
+    Ok(tx.commit(Commit::Account).await?)
+}
+
+/// Sets the zone in which a person reads moments. Theirs alone: it changes nothing for anybody else
+/// and is not on record.
+pub async fn set_zone(db: &Db, name: &str, zone: Zone) -> Result<(), AccountError> {
+    let mut tx = db.begin().await?;
+    let user = known(&mut tx, name).await?;
+    accounts::set_zone(&mut tx, user.id, zone.name()).await?;
+    Ok(tx.commit(Commit::Account).await?)
+}
+
+/// Ends all of a person's sessions.
+pub async fn sign_out_everywhere(
+    db: &Db,
+    ambient: &Ambient,
+    name: &str,
+    by: &By<'_>,
+) -> Result<(), AccountError> {
+    let mut tx = db.begin().await?;
+    let user = known(&mut tx, name).await?;
+    sessions::delete_of_user(&mut tx, user.id).await?;
+    note(&mut tx, ambient, by, "sign_out", "everywhere").await?;
     Ok(tx.commit(Commit::Account).await?)
 }
 

@@ -96,6 +96,7 @@ pub async fn use_link(
                 password_hash: Some(hash),
                 created_at: now,
                 disabled_at: None,
+                zone: None,
             };
             if !accounts::insert_user(&mut tx, &user).await? {
                 return Err(AccountError::Name(format!("the name {name:?} is taken")));

@@ -5,6 +5,7 @@
 
 mod act;
 mod args;
+mod audit;
 mod context;
 mod dead_letters;
 mod demo;
@@ -95,6 +96,9 @@ enum Command {
     Replay(act::ReplayArgs),
     /// Close a dead letter with a reason
     Resolve(act::ResolveArgs),
+    /// Take the record of who did what out of the database
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Show the promises at work, and write a dated report with the evidence of each
     ///
     /// Proves replay, race, exhaust, recover, lost answer and second operation, in a database of its
@@ -168,6 +172,7 @@ impl Command {
             Self::DeadLetters(args) => dead_letters::run(context, args).await,
             Self::Replay(args) => act::replay(context, &args).await,
             Self::Resolve(args) => act::resolve(context, args).await,
+            Self::Audit(command) => audit::run(context, command).await,
             Self::Demo(_)
             | Self::Init(_)
             | Self::Check

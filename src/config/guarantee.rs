@@ -8,6 +8,7 @@ use super::preset::Preset;
 use super::words::duration_text;
 use crate::domain::contract::Class;
 use crate::domain::time::Timestamp;
+use crate::domain::words;
 
 /// What holds whatever a destination promises.
 pub const ALWAYS: [&str; 2] = [
@@ -71,7 +72,7 @@ pub fn promise(destination: &Destination, now: Timestamp) -> String {
     match contract.class_at(None, now) {
         Class::Keyed => {
             let window = contract.key.as_ref().map_or_else(String::new, |key| duration_text(key.window));
-            let until = contract.resend_until(now).map_or_else(String::new, Timestamp::rfc3339);
+            let until = contract.resend_until(now).map_or_else(String::new, words::moment);
             let within = format!(
                 "{once}, within the key's window of {window} (sent first now: repeated until {until})"
             );

@@ -83,6 +83,7 @@ pub mod time;
 pub mod verdict;
 pub mod webhook;
 pub mod words;
+pub mod zone;
 
 /// A word that is none of an enum's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub use labels::*;
 pub use names::{destination_name, quoted, step_name};
-pub use spans::{moment, relative, span};
+pub use spans::{hour, moment, relative, span, wall};
 pub use symptoms::title;
 
 use super::attempt::Outcome;

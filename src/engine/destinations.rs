@@ -30,6 +30,11 @@ pub async fn standings(tx: &mut Tx, config: &Config) -> Result<Vec<Standing>, St
     Ok(config.destinations.keys().map(standing).collect())
 }
 
+/// One configured destination; absent when there is none of that name.
+pub async fn standing(tx: &mut Tx, config: &Config, name: &str) -> Result<Option<Standing>, StoreError> {
+    Ok(standings(tx, config).await?.into_iter().find(|standing| standing.health.name == name))
+}
+
 /// Stops sending to a destination until somebody resumes it.
 pub async fn pause(gate: &Gate, name: &str, request: &Request<'_>) -> Result<(), ActionError> {
     change(gate, name, true, request).await

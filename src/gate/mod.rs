@@ -85,6 +85,11 @@ impl Gate {
         Self { db, config, ambient, node: node.into(), lanes, budgets }
     }
 
+    /// The process's name in the ledger.
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
     /// The database.
     pub fn db(&self) -> &Db {
         &self.db

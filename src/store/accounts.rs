@@ -21,11 +21,13 @@ pub struct UserRow {
     pub created_at: Timestamp,
     /// Since when they may no longer sign in.
     pub disabled_at: Option<Timestamp>,
+    /// In which zone they read moments, by its IANA name; absent for UTC.
+    pub zone: Option<String>,
 }
 
-from_row!(UserRow { id, name, role, password_hash, created_at, disabled_at });
+from_row!(UserRow { id, name, role, password_hash, created_at, disabled_at, zone });
 
-const USER: &str = "SELECT id, name, role, password_hash, created_at, disabled_at FROM users";
+const USER: &str = "SELECT id, name, role, password_hash, created_at, disabled_at, zone FROM users";
 
 /// Adds a person; false when the name is taken.
 pub async fn insert_user(tx: &mut Tx, user: &UserRow) -> Result<bool, StoreError> {
@@ -72,6 +74,13 @@ pub async fn set_role(tx: &mut Tx, id: Uuid, role: Role) -> Result<(), StoreErro
 pub async fn set_password(tx: &mut Tx, id: Uuid, hash: &str) -> Result<(), StoreError> {
     const SQL: &str = "UPDATE users SET password_hash = $2 WHERE id = $1";
     on!(tx, c => sqlx::query(SQL).bind(id).bind(hash).execute(c).await?.rows_affected());
+    Ok(())
+}
+
+/// Sets in which zone a person reads moments.
+pub async fn set_zone(tx: &mut Tx, id: Uuid, zone: &str) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE users SET zone = $2 WHERE id = $1";
+    on!(tx, c => sqlx::query(SQL).bind(id).bind(zone).execute(c).await?.rows_affected());
     Ok(())
 }
 

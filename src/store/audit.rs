@@ -4,7 +4,7 @@ use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use super::filters::{self, bind_all};
-use super::{StoreError, Tx};
+use super::{StoreError, Tx, placeholders};
 use crate::domain::filter::{AuditFilter, Listed, Page};
 use crate::domain::time::Timestamp;
 
@@ -88,6 +88,21 @@ pub async fn list(tx: &mut Tx, filter: &AuditFilter, page: Page) -> Result<Liste
 pub async fn of_operation(tx: &mut Tx, operation: Uuid) -> Result<Vec<AuditRow>, StoreError> {
     let sql = format!("{COLUMNS} WHERE operation_id = $1 ORDER BY at, id");
     Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(operation).fetch_all(c).await)?)
+}
+
+/// Some by id, oldest first.
+pub async fn by_ids(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<AuditRow>, StoreError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = format!("{COLUMNS} WHERE id IN {} ORDER BY at, id", placeholders(1, ids.len()));
+    Ok(on!(tx, c => {
+        let mut query = sqlx::query_as(AssertSqlSafe(sql));
+        for id in ids {
+            query = query.bind(*id);
+        }
+        query.fetch_all(c).await?
+    }))
 }
 
 /// What was done to a subject, newest first.

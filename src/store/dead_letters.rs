@@ -286,6 +286,26 @@ pub async fn of_operation(tx: &mut Tx, operation: Uuid) -> Result<Vec<DeadLetter
     Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(operation).fetch_all(c).await)?)
 }
 
+/// Episodes that tell how an operation stands, the newest and those that found it done, and these;
+/// newest first.
+pub async fn telling(tx: &mut Tx, operation: Uuid, ids: &[Uuid]) -> Result<Vec<DeadLetterRow>, StoreError> {
+    let wanted: String = (0..ids.len()).map(|at| format!(", ${}", at + 2)).collect();
+    // The operation's own id is no episode's: it keeps the list from being empty.
+    let sql = format!(
+        "{COLUMNS} WHERE d.operation_id = $1 AND (d.id IN ($1{wanted}) \
+         OR d.resolution = 'completed_at_destination' OR d.id IN (SELECT id FROM dead_letters \
+         WHERE operation_id = $1 ORDER BY opened_at DESC, id DESC LIMIT 20)) \
+         ORDER BY d.opened_at DESC, d.id DESC"
+    );
+    Ok(on!(tx, c => {
+        let mut query = sqlx::query_as(AssertSqlSafe(sql)).bind(operation);
+        for id in ids {
+            query = query.bind(*id);
+        }
+        query.fetch_all(c).await?
+    }))
+}
+
 /// A stretch of those that the filter means.
 pub async fn list(
     tx: &mut Tx,

@@ -3,6 +3,7 @@
 use sqlx::AssertSqlSafe;
 
 use super::{StoreError, Tx, placeholders};
+use crate::domain::attempt::Outcome;
 use crate::domain::time::Timestamp;
 
 /// A destination's health as stored.
@@ -120,4 +121,50 @@ pub async fn write(tx: &mut Tx, row: &HealthRow) -> Result<(), StoreError> {
         .await?
         .rows_affected());
     Ok(())
+}
+
+/// One attempt, as far as it tells of its destination.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleRow {
+    /// When it was sent.
+    pub started_at: Timestamp,
+    /// When it was settled.
+    pub ended_at: Option<Timestamp>,
+    /// What is known after it.
+    pub outcome: Outcome,
+    /// The answer's status, where one came.
+    pub status: Option<i64>,
+}
+
+from_row!(SampleRow { started_at, ended_at, outcome, status });
+
+/// The sends since a moment among a destination's newest operations, `most` of them, in no order.
+///
+/// Ids sort by time, so that both loops follow an index and the cost is that of the sample, however
+/// much was ever sent. A count of all sends by the hour would cost every attempt another write.
+pub async fn sample(
+    tx: &mut Tx,
+    name: &str,
+    since: Timestamp,
+    most: i64,
+) -> Result<Vec<SampleRow>, StoreError> {
+    let sql = format!(
+        "SELECT a.started_at, a.ended_at, a.outcome, a.status FROM \
+         (SELECT operation_id, position FROM steps WHERE destination = $1 \
+          ORDER BY operation_id DESC LIMIT {most}) s \
+         JOIN attempts a ON a.operation_id = s.operation_id AND a.position = s.position \
+         WHERE a.started_at >= $2 AND a.asked IS NULL LIMIT {}",
+        most * 5
+    );
+    Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(name).bind(since).fetch_all(c).await)?)
+}
+
+/// When the oldest of a destination's newest operations was received, where there are more than
+/// `most`: what was received before it is not in the sample.
+pub async fn sampled_since(tx: &mut Tx, name: &str, most: i64) -> Result<Option<Timestamp>, StoreError> {
+    let sql = format!(
+        "SELECT received_at FROM operations WHERE id = (SELECT operation_id FROM steps \
+         WHERE destination = $1 ORDER BY operation_id DESC LIMIT 1 OFFSET {most})"
+    );
+    Ok(on!(tx, c => sqlx::query_scalar(AssertSqlSafe(sql)).bind(name).fetch_optional(c).await)?)
 }

@@ -92,3 +92,20 @@ pub async fn of_operation(tx: &mut Tx, operation: Uuid) -> Result<Vec<EventRow>,
         WHERE operation_id = $1 ORDER BY at, id";
     Ok(on!(tx, c => sqlx::query_as(SQL).bind(operation).fetch_all(c).await)?)
 }
+
+/// These of an operation's events, and those that say that the effect is there; oldest first.
+pub async fn telling(tx: &mut Tx, operation: Uuid, ids: &[Uuid]) -> Result<Vec<EventRow>, StoreError> {
+    let wanted: String = (0..ids.len()).map(|at| format!(", ${}", at + 2)).collect();
+    // The operation's own id is no event's: it keeps the list from being empty.
+    let sql = format!(
+        "SELECT id, operation_id, position, at, kind, actor, detail FROM events \
+         WHERE operation_id = $1 AND (id IN ($1{wanted}) OR kind = 'late_done') ORDER BY at, id"
+    );
+    Ok(on!(tx, c => {
+        let mut query = sqlx::query_as(AssertSqlSafe(sql)).bind(operation);
+        for id in ids {
+            query = query.bind(*id);
+        }
+        query.fetch_all(c).await?
+    }))
+}

@@ -94,7 +94,9 @@ pub mod dead_letters;
 pub mod destinations;
 pub mod events;
 mod filters;
+pub mod history;
 pub mod hooks;
+pub mod nodes;
 pub mod operations;
 pub mod results;
 pub mod retention;
@@ -292,6 +294,7 @@ fn migrator() -> Migrator {
         (3, "hooks", include_str!("../../migrations/0003_hooks.sql")),
         (4, "upkeep", include_str!("../../migrations/0004_upkeep.sql")),
         (5, "subjects", include_str!("../../migrations/0005_subjects.sql")),
+        (9, "desk", include_str!("../../migrations/0009_desk.sql")),
     ];
     let migrations = scripts
         .into_iter()

@@ -4,6 +4,7 @@
 mod acts;
 mod evidence;
 mod lists;
+mod places;
 mod samples;
 mod search;
 
@@ -45,8 +46,11 @@ fn pages(words: &Words) -> Vec<(String, String)> {
     add("audit", &search::audit(words));
     add("status", &search::status(words, true));
     add("status-none", &search::status(words, false));
-    add("destinations", &search::destinations(words, true));
-    add("destinations-none", &search::destinations(words, false));
+    add("destinations", &places::destinations(words, true));
+    add("destinations-none", &places::destinations(words, false));
+    add("destination", &places::destination(words, true));
+    add("destination-none", &places::destination(words, false));
+    add("type", &places::operation_type(words));
     add("account", &acts::account(words));
     add("people", &search::people(words));
     add("error", &acts::error(words, true));

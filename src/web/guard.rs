@@ -16,9 +16,11 @@ use super::Web;
 use super::failure::Failure;
 use super::page::{Flash, FlashKind, Layout, Section, SignedIn};
 use super::sessions::USER;
+use super::view::Seen;
 use crate::accounts::By;
 use crate::domain::actor::{Actor, Right};
 use crate::domain::time::Timestamp;
+use crate::domain::zone::Zone;
 use crate::store::accounts::{self, UserRow};
 
 /// A session ends this long after its last use.
@@ -55,6 +57,16 @@ impl Signed {
         Actor::Person { name: self.user.name.clone(), role: self.user.role }
     }
 
+    /// The zone in which they read moments; a name that the list no longer has means UTC.
+    pub fn zone(&self) -> Zone {
+        self.user.zone.as_deref().and_then(Zone::named).unwrap_or(Zone::UTC)
+    }
+
+    /// From when and where they look.
+    pub fn seen(&self, now: Timestamp) -> Seen {
+        Seen { now, zone: self.zone() }
+    }
+
     /// For what accounts are changed by.
     pub fn by<'a>(&'a self, actor: &'a Actor) -> By<'a> {
         By { actor, origin: &self.origin }
@@ -79,6 +91,7 @@ impl Signed {
                 kind: if good { FlashKind::Good } else { FlashKind::Bad },
                 text,
             }),
+            zone: self.zone().name().to_owned(),
             ..Layout::desk(title, section, who, self.csrf.clone())
         }
     }

@@ -7,6 +7,7 @@
 
 pub mod api;
 pub mod assets;
+pub mod chart;
 pub mod failure;
 pub mod guard;
 pub mod hooks;
@@ -42,6 +43,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use tower_sessions::cookie::SameSite;
 use tower_sessions::{Expiry, SessionManagerLayer};
 
+use crate::domain::time::Timestamp;
 use crate::engine::Engine;
 use failure::Failure;
 use sessions::Sessions;
@@ -55,6 +57,8 @@ pub struct Web {
     pub(crate) tokens: api::tokens::Tokens,
     /// Who tried how many passwords.
     pub(crate) throttle: throttle::Throttle,
+    /// When this process began to answer.
+    pub(crate) started: Timestamp,
 }
 
 /// The largest form that is read, in bytes.
@@ -74,7 +78,9 @@ pub async fn serve(engine: Engine, listener: TcpListener, mut stop: watch::Recei
 /// Every route, and every layer around them.
 pub fn router(engine: Engine) -> Router {
     let https = engine.config().server.public_url.scheme() == "https";
-    let web = Web { engine, tokens: api::tokens::Tokens::default(), throttle: throttle::Throttle::default() };
+    let started = engine.ambient().now();
+    let (tokens, throttle) = (api::tokens::Tokens::default(), throttle::Throttle::default());
+    let web = Web { engine, tokens, throttle, started };
     let statics = Router::new().route("/static/{name}", get(assets::serve)).layer(CompressionLayer::new());
     let desk = pages::routes()
         .layer(DefaultBodyLimit::max(MOST_FORM))

@@ -1,6 +1,6 @@
 //! The thread of evidence: everything that happened to one operation, oldest first.
 
-use super::view::{Long, Reference, When};
+use super::view::{Button, Long, Reference, When};
 use crate::domain::attempt::{Cause, Outcome};
 use crate::domain::lookup::Finding as Known;
 use crate::domain::operation::StepState;
@@ -43,6 +43,15 @@ pub enum What {
         by: String,
         /// In their words.
         text: Long,
+    },
+    /// Records that this page leaves out.
+    Gap {
+        /// "1,970 earlier records are not shown."
+        text: String,
+        /// "Show them".
+        act: &'static str,
+        /// Where they are.
+        href: String,
     },
     /// Everything else: parked, closed, lease lost, late answer.
     Event {
@@ -136,6 +145,8 @@ pub struct Answer {
     pub cut: bool,
     /// Why some of it is hidden, and what would show it.
     pub masked: Option<String>,
+    /// Fetches the body as it came; absent where there is none.
+    pub whole: Option<Button>,
 }
 
 /// One box in the row of steps.

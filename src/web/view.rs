@@ -6,21 +6,40 @@ use time::macros::format_description;
 
 use crate::domain::time::Timestamp;
 use crate::domain::words;
+use crate::domain::zone::Zone;
+
+/// From when and where a page is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// The moment.
+    pub now: Timestamp,
+    /// The reader's zone.
+    pub zone: Zone,
+}
+
+impl From<Timestamp> for Seen {
+    fn from(now: Timestamp) -> Self {
+        Self { now, zone: Zone::UTC }
+    }
+}
 
 /// A moment: how long ago, and exactly when for those who ask.
 #[derive(Clone, Debug)]
 pub struct When {
     /// For machines.
     pub iso: String,
-    /// "29 Nov 2026, 09:05:12 UTC".
+    /// "29 Nov 2026, 10:05:12 Europe/Berlin".
     pub full: String,
+    /// The same, and in UTC beside it where that is another clock.
+    pub both: String,
     /// "4 min ago", "in 2 h".
     pub ago: String,
 }
 
 impl When {
-    /// `moment` as seen at `now`, in UTC.
-    pub fn at(moment: Timestamp, now: Timestamp) -> Self {
+    /// `moment` as it is seen.
+    pub fn at(moment: Timestamp, seen: impl Into<Seen>) -> Self {
+        let Seen { now, zone } = seen.into();
         let utc = moment.utc();
         let iso = utc.format(format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z"));
         let ago = match (now.since(moment), moment.since(now)) {
@@ -28,7 +47,12 @@ impl When {
             (Duration::ZERO, ahead) => format!("in {}", coarse(ahead)),
             (past, _) => format!("{} ago", coarse(past)),
         };
-        Self { iso: iso.unwrap_or_else(|_| moment.rfc3339()), full: words::moment(moment), ago }
+        let full = zone.moment(moment);
+        let both = match zone {
+            Zone::UTC => full.clone(),
+            _ => format!("{full}; {}", words::moment(moment)),
+        };
+        Self { iso: iso.unwrap_or_else(|_| moment.rfc3339()), full, both, ago }
     }
 }
 
@@ -254,7 +278,11 @@ mod tests {
         let read: Vec<String> = [0, 42, 240, 7300, 90_000, 200_000].map(ago).into();
         assert_eq!(read, ["just now", "42 s ago", "4 min ago", "2 h ago", "25 h ago", "2 d ago"]);
         let soon = When::at(now.plus(Duration::from_mins(90)), now);
-        assert_eq!((soon.ago.as_str(), soon.full.as_str()), ("in 1 h", "29 Nov 2026, 10:35:12 UTC"));
+        assert_eq!((soon.ago.as_str(), soon.both.as_str()), ("in 1 h", "29 Nov 2026, 10:35:12 UTC"));
+        let there = Seen { now, zone: Zone::named("America/New_York").unwrap() };
+        let told = "29 Nov 2026, 04:05:12 America/New_York";
+        assert_eq!(When::at(now, there).full, told);
+        assert_eq!(When::at(now, there).both, format!("{told}; 29 Nov 2026, 09:05:12 UTC"));
     }
 
     #[test]

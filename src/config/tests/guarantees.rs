@@ -14,7 +14,7 @@ fn each_class_has_its_own_promise() {
     let key = "key = { header = \"Idempotency-Key\", window = \"24h\" }";
     let lookup = "lookup = { path = \"/a?k={{ key }}\", found = \"/0\", max_lag = \"2m\" }";
     let within = format!(
-        "{ONCE}, within the key's window of 24h (sent first now: repeated until 2026-11-29T23:59:20.000000Z);"
+        "{ONCE}, within the key's window of 24h (sent first now: repeated until 29 Nov 2026, 23:59:20 UTC);"
     );
     let lag = "within the lookup's stated lag of 2m; outside";
     let unpromised =

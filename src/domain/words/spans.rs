@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use crate::domain::time::Timestamp;
+use time::OffsetDateTime;
 use time::macros::format_description;
+
+use crate::domain::time::Timestamp;
+use crate::domain::zone::Zone;
 
 /// "250 ms", "10 s", "4 min", "2 h", "3 days": the largest unit that tells enough, rounded down.
 pub fn span(span: Duration) -> String {
@@ -37,9 +40,20 @@ pub fn relative(at: Timestamp, now: Timestamp) -> String {
         format!("in {}", span(future))
     }
 }
+
 /// A moment in full: "29 Nov 2026, 09:05:12 UTC".
 pub fn moment(at: Timestamp) -> String {
-    let format =
-        format_description!("[day padding:none] [month repr:short] [year], [hour]:[minute]:[second] UTC");
-    at.utc().format(format).unwrap_or_else(|_| at.rfc3339())
+    Zone::UTC.moment(at)
+}
+
+/// What a calendar and a clock show: "29 Nov 2026, 09:05:12".
+pub fn wall(at: OffsetDateTime) -> String {
+    let format = format_description!("[day padding:none] [month repr:short] [year], [hour]:[minute]:[second]");
+    at.format(format).unwrap_or_else(|_| at.to_string())
+}
+
+/// The same to the minute and without the year: "29 Nov, 09:00".
+pub fn hour(at: OffsetDateTime) -> String {
+    let format = format_description!("[day padding:none] [month repr:short], [hour]:[minute]");
+    at.format(format).unwrap_or_else(|_| at.to_string())
 }

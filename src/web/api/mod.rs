@@ -1,5 +1,7 @@
 //! The HTTP API under `/api/v1`, and the endpoints for whoever watches the process.
 
+pub mod audit;
+pub mod call;
 pub mod claims;
 pub mod corrections;
 pub mod dead_letters;
@@ -41,6 +43,7 @@ pub fn routes() -> Router<Web> {
         .route("/api/v1/dead-letters/{id}/replay", post(dead_letters::replay))
         .route("/api/v1/dead-letters/{id}/resolve", post(dead_letters::resolve))
         .route("/api/v1/dead-letters/{id}/override", post(dead_letters::override_checks))
+        .route("/api/v1/audit", get(audit::list))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .layer(DefaultBodyLimit::max(MOST_BODY))

@@ -5,10 +5,11 @@ use crate::domain::actor::Role;
 use crate::domain::attempt::Waiver;
 use crate::domain::dead_letter::Resolution;
 use crate::domain::verdict::{CheckName, VerdictKind};
+use crate::domain::zone::Zone;
 use crate::web::known::Known;
 use crate::web::page::{Layout, Section};
 use crate::web::pages::access::{LoginPage, SetupPage};
-use crate::web::pages::account::{AccountPage, rights_of};
+use crate::web::pages::account::{AccountPage, rights_of, zones};
 use crate::web::pages::error::ErrorPage;
 use crate::web::pages::override_form::{self, OverridePage, Waived};
 use crate::web::pages::replay::{Blocked, ReplayPage};
@@ -187,6 +188,9 @@ pub(super) fn account(w: &Words) -> AccountPage {
         new_password: Field::default(),
         shortest: 12,
         action_id: "01987c3e".into(),
+        zones: zones(Zone::UTC),
+        zone_error: w.some("Choose a zone of the list."),
+        clock: ago(0),
     }
 }
 

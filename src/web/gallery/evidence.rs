@@ -9,7 +9,7 @@ use crate::domain::verdict::{CheckName, VerdictKind};
 use crate::web::known::Known;
 use crate::web::page::{Flash, FlashKind, Section};
 use crate::web::pages::dead_letter::{Closed, DeadLetterPage, Payload};
-use crate::web::pages::operation::{Episode, OperationPage};
+use crate::web::pages::operation::{Episode, Export, OperationPage};
 use crate::web::pages::verdict::VerdictView;
 use crate::web::timeline::{Attempt, Entry, Finding, What};
 use crate::web::view::{Button, Fact, FactValue, Long, Reference};
@@ -76,6 +76,7 @@ fn timeline(w: &Words) -> Vec<Entry> {
         entry(7, 90, What::Finding(Box::new(asked))),
         entry(8, 40, What::Action { by: w.t("anna.k"), text: w.t("asked for a replay"), reason: Some(w.long("Nothing in the CRM under this order.")) }),
         entry(9, 38, What::Attempt(Box::new(fourth))),
+        entry(10, 37, What::Gap { text: w.t("1,970 records between are not shown."), act: "Show those before here", href: "/operations/x?before=1".into() }),
     ]
 }
 
@@ -127,7 +128,8 @@ pub(super) fn dead_letter(w: &Words) -> DeadLetterPage {
         payload: Payload {
             text: Some(Long::block(w.t("{\n  \"order_id\": 10443,\n  \"version\": 1,\n  \"subject\": \"Parcel lost\",\n  \"customer_id\": \"C-77120\",\n  \"email\": \"a•••@•••.com\"\n}"))),
             note: w.some("1 field is masked."),
-            unmask: Some(Button::new("Show all fields", format!("{ID}?unmask=1"))),
+            unmask: Some(Button::act("Show what is hidden", "/operations/x/unmasked", vec![("csrf", "x".into())])),
+            whole: Some(Button::locked("Download it whole", needs)),
         },
         related: vec![Reference::here(w.t("charge-order · order 10443 · completed"), "/operations/01987c3e-4b1f-7d02-9c55-1f0a6be2d310"), Reference::here(w.t("An earlier episode, resolved 2 d ago"), ID)],
         operation: Reference::here("The whole operation, to print", "/operations/01987c3e-4b1f-7d02-9c55-1f0a6be2d310"),
@@ -169,6 +171,7 @@ pub(super) fn dead_letter_closed(w: &Words) -> DeadLetterPage {
         text: None,
         note: w.some("The payload was erased on 28 Feb 2027, 90 days after it was received."),
         unmask: None,
+        whole: None,
     };
     page
 }
@@ -176,6 +179,8 @@ pub(super) fn dead_letter_closed(w: &Words) -> DeadLetterPage {
 pub(super) fn operation(w: &Words) -> OperationPage {
     OperationPage {
         layout: layout(w, "Order 10443: create-ticket", Section::Operations),
+        unmasked: true,
+        export: Export { href: "/operations/x/evidence.json".into(), lacks: None, private: true },
         state: OperationState::Uncertain,
         sentence: w.t("We sent it to the CRM, and cannot tell yet whether the ticket exists."),
         ask: Some(Button::act(w.t("Ask the CRM now"), "/operations/x/ask", vec![("csrf", "x".into())])),
@@ -188,6 +193,7 @@ pub(super) fn operation(w: &Words) -> OperationPage {
             text: Some(Long::block(w.t("{\n  \"order_id\": 10443\n}"))),
             note: None,
             unmask: None,
+            whole: None,
         },
         episodes: vec![Episode {
             href: ID.into(),

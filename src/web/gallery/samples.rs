@@ -11,7 +11,7 @@ use crate::web::known::{CheckRow, Knowledge, Known};
 use crate::web::listing::{Chip, Choice, Select};
 use crate::web::page::{Layout, Section, SignedIn};
 use crate::web::timeline::{Answer, Request, Step};
-use crate::web::view::{Fact, Long, Reference, When};
+use crate::web::view::{Button, Fact, Long, Reference, When};
 
 /// Where texts come from: as written, or from a bag of nasty ones.
 pub(super) struct Words {
@@ -162,6 +162,7 @@ pub(super) fn answer(words: &Words) -> Answer {
         ),
         cut: true,
         masked: None,
+        whole: Some(Button::act("Download the body as it came", "/operations/x/attempts/y/answer", vec![("csrf", "x".into())])),
     }
 }
 

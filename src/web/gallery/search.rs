@@ -1,17 +1,16 @@
 //! What is looked up rather than worked off: operations, audit, people, status.
 
-use super::samples::{ID, Words, ago, chip, layout, select};
+use super::samples::{ID, Words, ago, ahead, chip, layout, select};
 use crate::domain::actor::Role;
 use crate::domain::operation::OperationState;
 use crate::domain::webhook::Scheme;
 use crate::web::listing::Pager;
 use crate::web::page::{Flash, FlashKind, Section};
 use crate::web::pages::audit::{AuditPage, AuditRow};
-use crate::web::pages::destinations::{DestinationRow, DestinationsPage, Stands};
 use crate::web::pages::operations::{OperationRow, OperationsPage};
 use crate::web::pages::people::{OneTimeLink, PeoplePage, PersonRow, roles};
-use crate::web::pages::status::{RefusedRow, SourceRow, StatusPage};
-use crate::web::view::{Field, Reference};
+use crate::web::pages::status::{LaneRow, NodeRow, RefusedRow, SourceRow, StatusPage};
+use crate::web::view::{Fact, Field, Reference};
 
 pub(super) fn operations(w: &Words, found: bool) -> OperationsPage {
     let row =
@@ -24,6 +23,7 @@ pub(super) fn operations(w: &Words, found: bool) -> OperationsPage {
             progress: progress.into(),
             references: reference.map(|r| w.reference(r)).into_iter().collect(),
             received: ago(600),
+            confirmed: (state == OperationState::Completed).then(|| ago(300)),
         };
     let rows = vec![
         row(
@@ -95,6 +95,8 @@ pub(super) fn audit(w: &Words) -> AuditPage {
         Some(Flash { kind: FlashKind::Info, text: w.t("2 filters were not understood and are left out.") });
     AuditPage {
         layout: page_layout,
+        lacks: None,
+        filter: vec![("actor", w.t("anna.k"))],
         chain: w.some("The chain was verified 4 min ago: 18,204 entries, none altered."),
         actor: Field::of(w.t("")),
         operation: Field::of(w.t("")),
@@ -166,47 +168,6 @@ pub(super) fn people(w: &Words) -> PeoplePage {
     }
 }
 
-pub(super) fn destinations(w: &Words, some: bool) -> DestinationsPage {
-    let row = |name: &str, stands, why: Option<&str>, when, waiting: &str| DestinationRow {
-        name: name.into(),
-        title: w.t(name),
-        address: Some(w.t("https://crm.example.com/api")),
-        stands,
-        why: why.map(|why| w.t(why)),
-        when,
-        waiting: waiting.into(),
-        list: format!("/operations?destination={name}"),
-        promise: w.t(
-            "One operation has at most one effect here, through crashes, lost answers, races and replays.",
-        ),
-        remarks: vec![w.t("It is given at most 20 requests a second."), w.t("Stored answers are repeated.")],
-        action: format!("/destinations/{name}/pause"),
-        act: if stands == Stands::Paused { "Resume" } else { "Pause" },
-        action_id: "a1".into(),
-        reason: Field::default(),
-    };
-    let rows = vec![
-        row("crm", Stands::Open, None, None, "0"),
-        row(
-            "payments",
-            Stands::Paused,
-            Some("Paused by engine. Our sign-in is not accepted: 401 The access token has expired."),
-            Some(ago(600)),
-            "1,204",
-        ),
-        row("mailer", Stands::Failing, Some("It failed 12 times in a row."), Some(ago(5)), "37"),
-        DestinationRow {
-            reason: Field::wrong(w.t("<b>"), w.t("Say why, for whoever reads it later.")),
-            ..row("stock", Stands::Held, Some("It asked us to stay away until"), Some(ago(5)), "2")
-        },
-    ];
-    DestinationsPage {
-        layout: layout(w, "Destinations", Section::Destinations),
-        rows: if some { rows } else { Vec::new() },
-        lacks: (!some).then(|| w.t("Needs the right “pause_destination”, which operators have.")),
-    }
-}
-
 pub(super) fn status(w: &Words, some: bool) -> StatusPage {
     let refused = |count: &str, why: &str, seconds| RefusedRow {
         count: count.into(),
@@ -235,5 +196,34 @@ pub(super) fn status(w: &Words, some: bool) -> StatusPage {
         row("shop", Scheme::Stripe, Some(ago(86_000)), ["3", "0", "412"], vec![]),
         row("old-crm", Scheme::Bearer, None, ["0", "0", "0"], vec![]),
     ];
-    StatusPage { layout: layout(w, "Status", Section::Status), sources: if some { rows } else { vec![] } }
+    let lane = |name: &str, waiting: &str, due: Option<&str>, lease| LaneRow {
+        place: Reference::here(w.t(name), "/destinations/crm"),
+        waiting: waiting.into(),
+        due: due.map(str::to_owned),
+        leased: "3".into(),
+        lease_ends: lease,
+    };
+    let node = |name: &str, here| NodeRow {
+        name: w.t(name),
+        here,
+        last: ago(2),
+        attempts: "412".into(),
+        running: "3".into(),
+    };
+    StatusPage {
+        layout: layout(w, "Status", Section::Status),
+        facts: vec![
+            w.fact("Program", "Dead Letter Office 0.1.0"),
+            w.code("This process", "4711-9f1c22d0"),
+            Fact::time("It answers since", ago(86_400)),
+            w.fact("Database", "PostgreSQL, 3.2 GB"),
+        ],
+        lanes: if some {
+            vec![lane("The CRM", "500+", Some("4 min"), Some(ahead(40))), lane("Mail", "0", None, None)]
+        } else {
+            vec![]
+        },
+        nodes: if some { vec![node("4711-9f1c22d0", true), node("4712-00aa10ff", false)] } else { vec![] },
+        sources: if some { rows } else { vec![] },
+    }
 }

@@ -3,17 +3,20 @@
 use askama::Template;
 use axum::Router;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 
 use super::access::{Checked, check_password};
 use crate::accounts::{self, AccountError, MIN_PASSWORD};
 use crate::domain::actor::{Right, Role};
+use crate::domain::zone::Zone;
 use crate::web::Web;
 use crate::web::failure::{Failure, sentence};
 use crate::web::guard::{Posted, Signed};
 use crate::web::labels;
-use crate::web::page::{Layout, Section, render};
+use crate::web::listing::Choice;
+use crate::web::page::{Layout, Section, render, render_as};
 use crate::web::tell::list;
 use crate::web::view::{Field, When};
 
@@ -39,6 +42,12 @@ pub struct AccountPage {
     pub shortest: usize,
     /// For the password form.
     pub action_id: String,
+    /// The zones that there are, with the reader's own.
+    pub zones: Vec<Choice>,
+    /// What is wrong with the zone that was sent.
+    pub zone_error: Option<String>,
+    /// This moment as they read it.
+    pub clock: When,
 }
 
 impl AccountPage {
@@ -79,7 +88,11 @@ pub fn rights_of(role: Role) -> Vec<RightRow> {
 
 /// The account's routes.
 pub fn routes() -> Router<Web> {
-    Router::new().route("/account", get(account)).route("/account/password", post(change_password))
+    Router::new()
+        .route("/account", get(account))
+        .route("/account/password", post(change_password))
+        .route("/account/zone", post(change_zone))
+        .route("/account/sign-out", post(sign_out_everywhere))
 }
 
 async fn account(State(web): State<Web>, who: Signed) -> Result<Response, Failure> {
@@ -90,17 +103,56 @@ async fn page(web: &Web, who: &Signed) -> Result<AccountPage, Failure> {
     let mut tx = web.engine.db().read().await?;
     let layout = list::rail(&mut tx, who.layout("Account", Section::Account).await).await?;
     drop(tx);
+    let seen = who.seen(web.engine.ambient().now());
     Ok(AccountPage {
         layout,
+        zones: zones(seen.zone),
+        zone_error: None,
+        clock: When::at(seen.now, seen),
         name: who.user.name.clone(),
         role: who.user.role,
         rights: rights_of(who.user.role),
-        signed_in_at: Some(When::at(who.since, web.engine.ambient().now())),
+        signed_in_at: Some(When::at(who.since, seen)),
         old_password: Field::default(),
         new_password: Field::default(),
         shortest: MIN_PASSWORD,
         action_id: web.engine.ambient().opaque().to_string(),
     })
+}
+
+/// Places to choose from; one that the list does not name by a place stays chosen.
+pub fn zones(chosen: Zone) -> Vec<Choice> {
+    let choice = |zone: Zone| Choice {
+        value: zone.name().to_owned(),
+        words: zone.name().replace('_', " "),
+        chosen: zone == chosen,
+    };
+    let mut zones: Vec<Choice> = Zone::places().map(choice).collect();
+    if !zones.iter().any(|zone| zone.chosen) {
+        zones.push(choice(chosen));
+    }
+    zones
+}
+
+async fn change_zone(State(web): State<Web>, posted: Posted) -> Result<Response, Failure> {
+    let Posted { who, fields } = posted;
+    let Some(zone) = Zone::named(fields.get("zone")) else {
+        let mut again = page(&web, &who).await?;
+        again.zone_error = Some("Choose a zone of the list.".to_owned());
+        return Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &again));
+    };
+    accounts::set_zone(web.engine.db(), &who.user.name, zone).await?;
+    who.flash(true, format!("Full times are written in {zone} from now on.")).await?;
+    Ok(Redirect::to("/account").into_response())
+}
+
+async fn sign_out_everywhere(State(web): State<Web>, posted: Posted) -> Result<Response, Failure> {
+    let who = posted.who;
+    let actor = who.actor();
+    let (db, ambient) = (web.engine.db(), web.engine.ambient());
+    accounts::sign_out_everywhere(db, ambient, &who.user.name, &who.by(&actor)).await?;
+    who.sign_out().await?;
+    Ok(Redirect::to("/login").into_response())
 }
 
 async fn change_password(State(web): State<Web>, posted: Posted) -> Result<Response, Failure> {

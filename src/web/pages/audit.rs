@@ -1,5 +1,7 @@
 //! Who did what.
 
+mod export;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -7,30 +9,30 @@ use askama::Template;
 use axum::Router;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{get, post};
 use uuid::Uuid;
 
 use crate::domain::actor::Right;
 use crate::domain::filter::{AuditFilter, Parameters};
-use crate::domain::time::Timestamp;
 use crate::engine::thread;
 use crate::store::operations::{self, SearchRow};
-use crate::store::{audit, audit::AuditRow as Stored};
+use crate::store::{StoreError, Tx, audit, audit::AuditRow as Stored};
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Signed;
+use crate::web::labels;
 use crate::web::listing::{Chip, Pager, Select};
 use crate::web::page::{Layout, Section, render};
 use crate::web::tell::mask::Mask;
 use crate::web::tell::{act, list};
-use crate::web::view::{Field, Long, Reference, When};
+use crate::web::view::{Field, Long, Reference, Seen, When};
 
 const PATH: &str = "/audit";
 const DAY: Duration = Duration::from_hours(24);
 
 /// The list.
 pub fn routes() -> Router<Web> {
-    Router::new().route("/audit", get(index))
+    Router::new().route("/audit", get(index)).route("/audit/export", post(export::file))
 }
 
 async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -> Result<Response, Failure> {
@@ -38,15 +40,11 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
     let given = list::parameters(query.as_deref());
     let asked = Asked::read(&given)?;
     let page = Parameters(&given).page()?;
-    let (config, now) = (web.engine.config(), web.engine.ambient().now());
+    let (config, seen) = (web.engine.config(), who.seen(web.engine.ambient().now()));
     let layout = who.layout("Audit", Section::Audit).await;
     let mut tx = web.engine.db().read().await?;
     let layout = list::rail(&mut tx, layout).await?;
-    let mut filter = asked.filter.clone();
-    if let Some(text) = &asked.operation {
-        // An operation that is not there did nothing, and nothing was done to it.
-        filter.operation = Some(thread::find(&mut tx, text).await?.unwrap_or(Uuid::nil()));
-    }
+    let filter = asked.meant(&mut tx).await?;
     let listed = audit::list(&mut tx, &filter, page).await?;
     let mut ids: Vec<Uuid> = listed.items.iter().filter_map(|row| row.operation_id).collect();
     ids.sort_unstable();
@@ -70,7 +68,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
         .collect();
     let row = |row: &Stored| {
         let mask = row.operation_id.and_then(|id| masks.get(&id)).unwrap_or(&none);
-        present(row, mask, &names, now)
+        present(row, mask, &names, seen)
     };
     let pairs = asked.pairs();
     Ok(render(&AuditPage {
@@ -90,36 +88,53 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
         chips: pairs.iter().map(|(name, value)| chip(&pairs, name, value)).collect(),
         rows: listed.items.iter().map(row).collect(),
         pager: list::pager(PATH, &pairs, page.limit, &listed),
+        lacks: (!who.user.role.may(Right::Export)).then(|| labels::lacks(Right::Export, who.user.role)),
+        filter: pairs,
     }))
 }
 
-fn present(row: &Stored, mask: &Mask, names: &HashMap<Uuid, String>, now: Timestamp) -> AuditRow {
+fn present(row: &Stored, mask: &Mask, names: &HashMap<Uuid, String>, seen: Seen) -> AuditRow {
     let (result, refused) = act::result(row);
     let target = match (row.dead_letter_id, row.operation_id) {
         (Some(id), _) => Some((format!("/dead-letters/{id}"), row.operation_id)),
         (None, Some(id)) => Some((format!("/operations/{id}"), Some(id))),
         (None, None) => None,
     };
+    let place = row.subject.as_deref().and_then(subject);
     // What has no place of its own is named by the detail.
     let mut what = act::what(&row.action);
     let mut result = result;
     match act::detail(row, mask) {
-        Some(detail) if target.is_none() => what = format!("{what}: {detail}"),
+        Some(detail) if target.is_none() && place.is_none() => what = format!("{what}: {detail}"),
         Some(detail) => result = format!("{result}: {detail}"),
         None => {}
     }
     AuditRow {
-        at: When::at(row.at, now),
+        at: When::at(row.at, seen),
         who: row.actor.clone(),
         what,
-        target: target.map(|(href, operation)| {
-            let name = operation.and_then(|id| names.get(&id)).cloned();
-            Reference::here(name.unwrap_or_else(|| "an operation".to_owned()), href)
-        }),
+        target: target
+            .map(|(href, operation)| {
+                let name = operation.and_then(|id| names.get(&id)).cloned();
+                Reference::here(name.unwrap_or_else(|| "an operation".to_owned()), href)
+            })
+            .or(place),
         why: row.reason.as_deref().map(|text| Long::line(mask.text(text))),
         from: (!row.origin.is_empty()).then(|| row.origin.clone()),
         result,
         refused,
+    }
+}
+
+/// The page of what an entry is about, where it is about no operation.
+fn subject(subject: &str) -> Option<Reference> {
+    let (kind, name) = subject.split_once(':')?;
+    let at = |section: &str| Reference::here(name, list::below(section, name));
+    match kind {
+        "destination" => Some(at("/destinations")),
+        "cause" => Some(at("/causes")),
+        "bulk" => Some(at("/bulk")),
+        _ => None,
     }
 }
 
@@ -146,6 +161,16 @@ impl Asked {
             filter.to = filter.to.map(|to| to.plus(DAY));
         }
         Ok(Self { filter, operation: Some(operation).filter(|text| !text.is_empty()), from, to })
+    }
+
+    /// The entries that are meant.
+    async fn meant(&self, tx: &mut Tx) -> Result<AuditFilter, StoreError> {
+        let operation = match &self.operation {
+            // An operation that is not there did nothing, and nothing was done to it.
+            Some(text) => Some(thread::find(tx, text).await?.unwrap_or(Uuid::nil())),
+            None => None,
+        };
+        Ok(AuditFilter { operation, ..self.filter.clone() })
     }
 
     fn pairs(&self) -> Vec<(&'static str, String)> {
@@ -197,6 +222,10 @@ pub struct AuditPage {
     pub rows: Vec<AuditRow>,
     /// The neighbouring pages.
     pub pager: Pager,
+    /// The right that the reader lacks to take entries away as a file.
+    pub lacks: Option<String>,
+    /// What is set, for the form that does.
+    pub filter: Vec<(&'static str, String)>,
 }
 
 /// One entry.

@@ -186,11 +186,11 @@ fn view(verdict: &Verdict, tale: &Tale<'_>, helps: Vec<Button>) -> VerdictView {
         checks: checks(&verdict.checks, tale),
         run: verdict.run.as_ref().map(|run| RunView {
             by: run.by.clone(),
-            since: When::at(run.since, tale.now),
+            since: When::at(run.since, tale.seen()),
             href: run.url.clone(),
         }),
         known: verdict.known_result.as_ref().map(|known| KnownView {
-            at: When::at(known.at, tale.now),
+            at: When::at(known.at, tale.seen()),
             how: tale.mask.text(&known.how),
             reference: known.reference.as_deref().map(|text| Reference::new(tale.mask.text(text), None)),
             answer: known.answer.as_deref().map(|text| request::bounded(&tale.mask.body(text))),

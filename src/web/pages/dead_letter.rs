@@ -2,18 +2,19 @@
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use axum::routing::get;
 use uuid::Uuid;
 
 use super::case;
+use super::operation::Stretch;
 use super::verdict::VerdictView;
 use crate::domain::actor::Right;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, Resolution};
 use crate::domain::operation::Severity;
 use crate::domain::words;
-use crate::engine::thread::Thread;
+use crate::engine::excerpt::Excerpt;
 use crate::store::dead_letters::{self, DeadLetterRow};
 use crate::web::Web;
 use crate::web::failure::Failure;
@@ -30,16 +31,23 @@ pub fn routes() -> Router<Web> {
     Router::new().route("/dead-letters/{id}", get(show))
 }
 
-async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Result<Response, Failure> {
+async fn show(
+    State(web): State<Web>,
+    who: Signed,
+    Path(id): Path<String>,
+    Query(stretch): Query<Stretch>,
+) -> Result<Response, Failure> {
+    let before = stretch.place()?;
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let (config, now) = (web.engine.config(), web.engine.ambient().now());
     let mut tx = web.engine.db().read().await?;
     let letter = dead_letters::by_id(&mut tx, id).await?.ok_or(Failure::NotFound)?;
-    let thread = Thread::load(&mut tx, letter.operation_id).await?.ok_or(Failure::NotFound)?;
-    let tale = Tale::new(config, &thread, now, who.user.role);
+    let excerpt = Excerpt::load(&mut tx, letter.operation_id, before).await?.ok_or(Failure::NotFound)?;
+    let thread = &excerpt.thread;
+    let tale = Tale::new(config, thread, who.seen(now), who.user.role);
     let title = format!("{}: {}", tale.name(), words::step_name(&letter.step));
     let layout = list::rail(&mut tx, who.layout(title, Section::DeadLetters).await).await?;
-    let related = facts::related(&mut tx, config, &thread, &tale, Some(id)).await?;
+    let related = facts::related(&mut tx, config, thread, &tale, Some(id)).await?;
     drop(tx);
     let told = thread.attempts.iter().rev().find(|attempt| attempt.position == letter.position);
     let [sentence, next_step] =
@@ -56,7 +64,7 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
         certainty: letter.certainty,
         status: letter.status,
         severity: letter.severity,
-        opened: When::at(letter.opened_at, now),
+        opened: When::at(letter.opened_at, tale.seen()),
         sentence: Long::line(sentence),
         next_step: match letter.status {
             DeadLetterStatus::Replaying => {
@@ -70,10 +78,10 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
         buttons,
         more,
         steps: timeline::steps(&tale, Some(letter.position)),
-        timeline: timeline::entries(&tale),
+        timeline: timeline::entries(&tale, &excerpt, &format!("/dead-letters/{id}"), &who.csrf),
         facts: facts::operation(&tale),
         promise: facts::promise(&tale, step),
-        payload: facts::payload(&tale),
+        payload: facts::payload(&tale, &who.csrf),
         related,
         operation: Reference::here(
             "The whole operation, to print",
@@ -89,7 +97,7 @@ fn closed(letter: &DeadLetterRow, tale: &Tale<'_>) -> Option<Closed> {
     Some(Closed {
         resolution: letter.resolution,
         by: letter.closed_by.clone().unwrap_or_else(|| "the engine".to_owned()),
-        at: When::at(at, tale.now),
+        at: When::at(at, tale.seen()),
         reason: match (reason, reference) {
             (Some(reason), Some(reference)) => Some(Long::line(format!("{reason} (reference {reference})"))),
             (Some(text), None) => Some(Long::line(text)),
@@ -172,4 +180,6 @@ pub struct Payload {
     pub note: Option<String>,
     /// To see it unmasked, which is audited.
     pub unmask: Option<Button>,
+    /// To have all of it as a file, which is audited.
+    pub whole: Option<Button>,
 }

@@ -7,8 +7,10 @@ pub mod audit;
 mod case;
 pub mod dead_letter;
 pub mod dead_letters;
+pub mod destination;
 pub mod destinations;
 pub mod error;
+mod evidence;
 pub mod operation;
 pub mod operations;
 pub mod override_form;
@@ -17,6 +19,7 @@ pub mod replay;
 pub mod resolve;
 pub mod status;
 pub mod triage;
+pub mod types;
 pub mod verdict;
 
 use axum::Router;
@@ -31,8 +34,11 @@ pub fn routes() -> Router<Web> {
         .merge(dead_letter::routes())
         .merge(operations::routes())
         .merge(operation::routes())
+        .merge(evidence::routes())
         .merge(ask::routes())
         .merge(destinations::routes())
+        .merge(destination::routes())
+        .merge(types::routes())
         .merge(audit::routes())
         .merge(status::routes())
         .merge(replay::routes())

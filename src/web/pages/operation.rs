@@ -2,9 +2,10 @@
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use axum::routing::get;
+use serde::Deserialize;
 use uuid::Uuid;
 
 use super::case;
@@ -12,11 +13,13 @@ use super::dead_letter::Payload;
 use crate::domain::actor::Right;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus};
 use crate::domain::operation::OperationState;
-use crate::engine::thread::Thread;
+use crate::engine::excerpt::Excerpt;
+use crate::store::dead_letters::DeadLetterRow;
+use crate::store::history::Place;
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Signed;
-use crate::web::labels::Mark as _;
+use crate::web::labels::{self, Mark as _};
 use crate::web::page::{Layout, Section, render};
 use crate::web::tell::{Tale, card, facts, list, sentence, timeline};
 use crate::web::timeline::{Entry, Step, What};
@@ -27,41 +30,88 @@ pub fn routes() -> Router<Web> {
     Router::new().route("/operations/{id}", get(show))
 }
 
-async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Result<Response, Failure> {
+/// Which stretch of the history is asked for.
+#[derive(Debug, Deserialize)]
+pub(super) struct Stretch {
+    before: Option<String>,
+}
+
+impl Stretch {
+    /// The place that it ends at; a text that is none is refused.
+    pub(super) fn place(&self) -> Result<Option<Place>, Failure> {
+        let wrong = || Failure::BadAddress("before: not a place that a page gave out.".to_owned());
+        self.before.as_deref().map(|text| Place::decode(text).ok_or_else(wrong)).transpose()
+    }
+}
+
+async fn show(
+    State(web): State<Web>,
+    who: Signed,
+    Path(id): Path<String>,
+    Query(stretch): Query<Stretch>,
+) -> Result<Response, Failure> {
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
+    Ok(render(&page(&web, &who, id, stretch.place()?, false).await?))
+}
+
+/// The page, as far as `before`; with nothing hidden for whoever asked for that and is on record.
+pub(super) async fn page(
+    web: &Web,
+    who: &Signed,
+    id: Uuid,
+    before: Option<Place>,
+    unmasked: bool,
+) -> Result<OperationPage, Failure> {
     let (config, now) = (web.engine.config(), web.engine.ambient().now());
+    let (seen, role) = (who.seen(now), who.user.role);
     let mut tx = web.engine.db().read().await?;
-    let thread = Thread::load(&mut tx, id).await?.ok_or(Failure::NotFound)?;
-    let tale = Tale::new(config, &thread, now, who.user.role);
+    let excerpt = Excerpt::load(&mut tx, id, before).await?.ok_or(Failure::NotFound)?;
+    let thread = &excerpt.thread;
+    let masked = Tale::new(config, thread, seen, role);
+    let private = masked.mask.hides_something();
+    let tale = if unmasked { masked.unmasked() } else { masked };
     let title = format!("{}: {}", tale.name(), thread.operation.kind);
     let layout = list::rail(&mut tx, who.layout(title, Section::Operations).await).await?;
-    let related = facts::related(&mut tx, config, &thread, &tale, None).await?;
+    let related = facts::related(&mut tx, config, thread, &tale, None).await?;
     drop(tx);
-    let fields = vec![("csrf", who.csrf.clone()), ("action_id", case::action_id(&web, None))];
+    let path = format!("/operations/{id}");
+    let fields = vec![("csrf", who.csrf.clone()), ("action_id", case::action_id(web, None))];
     let here = thread.live_letter().map(|letter| letter.position);
     let mut all = facts::operation(&tale);
     all.extend(facts::record(&tale));
-    let episode = |letter: &crate::store::dead_letters::DeadLetterRow| Episode {
+    let episode = |letter: &DeadLetterRow| Episode {
         href: format!("/dead-letters/{}", letter.id),
         status: letter.status,
         certainty: letter.certainty,
-        opened: When::at(letter.opened_at, now),
+        opened: When::at(letter.opened_at, seen),
     };
-    Ok(render(&OperationPage {
+    Ok(OperationPage {
         layout,
+        unmasked,
         state: thread.operation.state(),
         sentence: sentence::operation(&tale),
         kind: thread.operation.kind.clone(),
         key: tale.mask.text(&thread.operation.key),
         facts: all,
         steps: timeline::steps(&tale, here),
-        timeline: timeline::entries(&tale),
+        timeline: timeline::entries(&tale, &excerpt, &path, &who.csrf),
         ask: card::question(&tale, thread.current_step(), fields, None),
-        payload: facts::payload(&tale),
+        payload: facts::payload(&tale, &who.csrf),
+        export: Export {
+            href: format!("{path}/evidence.json"),
+            lacks: (!role.may(Right::Export)).then(|| labels::lacks(Right::Export, role)),
+            private: private && role.may(Right::ViewPayload),
+        },
         episodes: thread.letters.iter().map(episode).collect(),
         related,
-        printed: format!("Seen by {} on {}.", who.user.name, When::at(now, now).full),
-    }))
+        printed: format!(
+            "Seen by {} on {}{}. Dead Letter Office {}.",
+            who.user.name,
+            When::at(now, seen).both,
+            if unmasked { ", with private values" } else { "" },
+            env!("CARGO_PKG_VERSION"),
+        ),
+    })
 }
 
 /// `/operations/{id}`
@@ -70,6 +120,8 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
 pub struct OperationPage {
     /// Around it.
     pub layout: Layout,
+    /// Private values are shown this once.
+    pub unmasked: bool,
     /// What is known of it.
     pub state: OperationState,
     /// "Did we send that?", answered in a sentence.
@@ -88,12 +140,25 @@ pub struct OperationPage {
     pub ask: Option<Button>,
     /// Masked where the type says so.
     pub payload: Payload,
+    /// All of it as a document.
+    pub export: Export,
     /// Episodes in which it waited for a person, newest first.
     pub episodes: Vec<Episode>,
     /// Corrections and operations with the same business ids.
     pub related: Vec<Reference>,
     /// Whose view it is and when it was made: printed at the foot.
     pub printed: String,
+}
+
+/// The form that hands the evidence out as JSON.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// Where it posts to.
+    pub href: String,
+    /// The right that the reader lacks.
+    pub lacks: Option<String>,
+    /// There is something private in it, which the reader may have.
+    pub private: bool,
 }
 
 /// One dead letter of this operation.

@@ -25,7 +25,7 @@ use crate::web::listing::{Chip, Pager, Select};
 use crate::web::page::{Layout, Section, render};
 use crate::web::tell::list;
 use crate::web::tell::mask::Mask;
-use crate::web::view::{Reference, When};
+use crate::web::view::{Reference, Seen, When};
 
 const PATH: &str = "/operations";
 
@@ -38,7 +38,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
     let given = list::parameters(query.as_deref());
     let filter = Parameters(&given).operations()?;
     let page = Parameters(&given).page()?;
-    let (config, now) = (web.engine.config(), web.engine.ambient().now());
+    let (config, seen) = (web.engine.config(), who.seen(web.engine.ambient().now()));
     let layout = who.layout("Operations", Section::Operations).await;
     let mut tx = web.engine.db().read().await?;
     let layout = list::rail(&mut tx, layout).await?;
@@ -49,7 +49,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
     let kinds: Vec<(Uuid, &str)> = listed.items.iter().map(|row| (row.id, row.kind.as_str())).collect();
     let masks = Mask::of_list(&mut tx, config, &kinds).await?;
     let looked = if listed.items.is_empty() {
-        looked(config, &filter, operations::first_received(&mut tx).await?, now)
+        looked(config, &filter, operations::first_received(&mut tx).await?, seen)
     } else {
         Vec::new()
     };
@@ -59,14 +59,14 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
         let own: Vec<&StepRow> = steps.iter().filter(|step| step.operation_id == row.id).collect();
         let ids: Vec<SearchRow> =
             values.iter().filter(|value| value.operation_id == row.id).cloned().collect();
-        present(row, &own, &ids, masks.get(&row.id).unwrap_or(&none), now)
+        present(row, &own, &ids, masks.get(&row.id).unwrap_or(&none), seen)
     };
     let pairs = filter.pairs();
     Ok(render(&OperationsPage {
         layout,
         search: filter.search.clone().unwrap_or_default(),
         filters: selects(&filter, config),
-        chips: pairs.iter().map(|pair| chip(&pairs, pair, &filter, now)).collect(),
+        chips: pairs.iter().map(|pair| chip(&pairs, pair, &filter, seen)).collect(),
         rows: listed.items.iter().map(row).collect(),
         pager: list::pager(PATH, &pairs, page.limit, &listed),
         looked,
@@ -78,7 +78,7 @@ fn present(
     steps: &[&StepRow],
     values: &[SearchRow],
     mask: &Mask,
-    now: Timestamp,
+    seen: Seen,
 ) -> OperationRow {
     let done = steps.iter().filter(|step| step.state.is_over()).count();
     let noun = if steps.len() == 1 { "step" } else { "steps" };
@@ -91,7 +91,8 @@ fn present(
         key: mask.text(&row.key),
         progress: format!("{done} of {} {noun} done", steps.len()),
         references: steps.iter().filter_map(reference).collect(),
-        received: When::at(row.received_at, now),
+        received: When::at(row.received_at, seen),
+        confirmed: row.completed_at.map(|at| When::at(at, seen)),
     }
 }
 
@@ -121,9 +122,9 @@ fn chip(
     pairs: &[(&'static str, String)],
     (name, value): &(&'static str, String),
     filter: &OperationFilter,
-    now: Timestamp,
+    seen: Seen,
 ) -> Chip {
-    let full = |at: Option<Timestamp>| at.map_or_else(String::new, |at| When::at(at, now).full);
+    let full = |at: Option<Timestamp>| at.map_or_else(String::new, |at| When::at(at, seen).full);
     let (label, words) = match *name {
         "state" => ("State", filter.state.map_or_else(|| value.clone(), Mark::word)),
         "type" => ("Type", value.clone()),
@@ -141,7 +142,7 @@ fn looked(
     config: &Config,
     filter: &OperationFilter,
     first: Option<Timestamp>,
-    now: Timestamp,
+    seen: Seen,
 ) -> Vec<String> {
     let Some(first) = first else { return vec!["No operation was handed in so far.".to_owned()] };
     let mut lines = Vec::new();
@@ -165,7 +166,7 @@ fn looked(
     lines.push(format!(
         "All operations{} since the first one on {}.",
         if others { " that the filters above leave" } else { "" },
-        When::at(first, now).full
+        When::at(first, seen).full
     ));
     lines
 }
@@ -209,4 +210,6 @@ pub struct OperationRow {
     pub references: Vec<Reference>,
     /// When it was accepted.
     pub received: When,
+    /// When the last step was confirmed; absent while it is not completed.
+    pub confirmed: Option<When>,
 }

@@ -87,9 +87,9 @@ async fn people(State(web): State<Web>, who: Signed) -> Result<Response, Failure
 }
 
 async fn page(web: &Web, who: &Signed) -> Result<PeoplePage, Failure> {
-    let now = web.engine.ambient().now();
+    let seen = who.seen(web.engine.ambient().now());
     let mut tx = web.engine.db().read().await?;
-    let (users, seen) = (users(&mut tx).await?, last_sign_ins(&mut tx).await?);
+    let (users, last) = (users(&mut tx).await?, last_sign_ins(&mut tx).await?);
     let layout = list::rail(&mut tx, who.layout("People", Section::People).await).await?;
     drop(tx);
     let row = |user: UserRow| PersonRow {
@@ -98,8 +98,8 @@ async fn page(web: &Web, who: &Signed) -> Result<PeoplePage, Failure> {
         roles: roles(user.role),
         role: user.role,
         active: user.disabled_at.is_none(),
-        created: When::at(user.created_at, now),
-        seen: seen.iter().find(|(name, _)| *name == user.name).map(|(_, at)| When::at(*at, now)),
+        created: When::at(user.created_at, seen),
+        seen: last.iter().find(|(name, _)| *name == user.name).map(|(_, at)| When::at(*at, seen)),
         own: user.id == who.user.id,
         name: user.name,
     };

@@ -1,4 +1,5 @@
-//! How things stand around the desk: who sends webhooks, and what becomes of them.
+//! How things stand around the desk: the program, its database and queues, the processes at work,
+//! and who sends webhooks.
 
 use std::time::Duration;
 
@@ -8,18 +9,19 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 
-use crate::config::Source;
+use crate::config::{Config, OperationType, Source, StepType, worker_lane};
 use crate::domain::actor::Right;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::{HookOutcome, Scheme};
 use crate::domain::words;
 use crate::store::hooks::{self, HookCount};
+use crate::store::{Db, nodes};
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Signed;
 use crate::web::page::{Layout, Section, render};
 use crate::web::tell::list;
-use crate::web::view::{When, grouped};
+use crate::web::view::{Fact, FactValue, Long, Reference, Seen, When, coarse, grouped};
 
 /// What the counts cover, in whole hours.
 const RECENT: Duration = Duration::from_hours(24);
@@ -30,8 +32,44 @@ const RECENT: Duration = Duration::from_hours(24);
 pub struct StatusPage {
     /// Around it.
     pub layout: Layout,
+    /// Versions, the database, the start, upkeep.
+    pub facts: Vec<Fact>,
+    /// Who made attempts lately.
+    pub nodes: Vec<NodeRow>,
+    /// What waits, by destination and by programs' types.
+    pub lanes: Vec<LaneRow>,
     /// By name.
     pub sources: Vec<SourceRow>,
+}
+
+/// One process that made attempts lately.
+#[derive(Clone, Debug)]
+pub struct NodeRow {
+    /// Its name.
+    pub name: String,
+    /// It is the one that answers here.
+    pub here: bool,
+    /// When it began its last attempt.
+    pub last: When,
+    /// How many of the latest attempts it made.
+    pub attempts: String,
+    /// How many of them are under way.
+    pub running: String,
+}
+
+/// What waits in one queue.
+#[derive(Clone, Debug)]
+pub struct LaneRow {
+    /// What it is for.
+    pub place: Reference,
+    /// Operations that wait.
+    pub waiting: String,
+    /// How long the longest is due.
+    pub due: Option<String>,
+    /// Operations under way, under lease.
+    pub leased: String,
+    /// When the first of those leases ends.
+    pub lease_ends: Option<When>,
 }
 
 /// One source of webhooks.
@@ -75,22 +113,103 @@ pub fn routes() -> Router<Web> {
 
 async fn status(State(web): State<Web>, who: Signed) -> Result<Response, Failure> {
     who.require(Right::View)?;
-    let now = web.engine.ambient().now();
+    let seen = who.seen(web.engine.ambient().now());
+    let config = web.engine.config();
     let mut tx = web.engine.db().read().await?;
-    let counts = hooks::since(&mut tx, now.minus(RECENT)).await?;
+    let counts = hooks::since(&mut tx, seen.now.minus(RECENT)).await?;
     let last = hooks::last(&mut tx, HookOutcome::Accepted).await?;
+    let size = nodes::size(&mut tx).await?;
+    let upkeep = nodes::upkeep_due(&mut tx).await?;
+    let made = nodes::latest(&mut tx).await?;
+    let mut lanes = Vec::new();
+    for (name, place) in queues(config) {
+        let lane = nodes::lane(&mut tx, &name, seen.now, list::MOST_COUNTED + 1).await?;
+        lanes.push(lane_row(place, &lane, seen));
+    }
     let layout = list::rail(&mut tx, who.layout("Status", Section::Status).await).await?;
     drop(tx);
+    let stored = web.engine.db().version().await?;
     let row = |source: &Source| {
         let counts: Vec<&HookCount> = counts.iter().filter(|count| count.source == source.name).collect();
         let last = last.iter().find(|(name, _)| *name == source.name).map(|(_, at)| *at);
-        source_row(source, &counts, last, now)
+        source_row(source, &counts, last, seen)
     };
-    let sources = web.engine.config().sources.values().map(row).collect();
-    Ok(render(&StatusPage { layout, sources }))
+    let node = |row: &nodes::NodeRow| NodeRow {
+        here: row.node == web.engine.gate().node(),
+        name: row.node.clone(),
+        last: When::at(row.last_at, seen),
+        attempts: counted(row.attempts),
+        running: counted(row.running),
+    };
+    Ok(render(&StatusPage {
+        layout,
+        facts: vec![
+            Fact::text("Program", format!("Dead Letter Office {}", env!("CARGO_PKG_VERSION"))),
+            Fact::code("This process", web.engine.gate().node()),
+            Fact::time("It answers since", When::at(web.started, seen)),
+            Fact::text("Database", format!("{}, {}", web.engine.db().product(), bytes(size))),
+            Fact::text("Schema", schema(stored)),
+            Fact {
+                name: "Tidying up".to_owned(),
+                value: if upkeep.as_micros() == 0 {
+                    FactValue::Text(Long::line("not yet: it begins within minutes of the first start"))
+                } else {
+                    let words = if upkeep > seen.now { "next" } else { "due since" };
+                    FactValue::TimeWith(When::at(upkeep, seen), words.to_owned())
+                },
+            },
+        ],
+        nodes: made.iter().map(node).collect(),
+        lanes,
+        sources: config.sources.values().map(row).collect(),
+    }))
 }
 
-fn source_row(source: &Source, counts: &[&HookCount], last: Option<Timestamp>, now: Timestamp) -> SourceRow {
+/// Every queue: one a destination, and one a type with steps that programs carry out.
+fn queues(config: &Config) -> Vec<(String, Reference)> {
+    let destination = |name: &String| {
+        let title = words::capitalised(&words::destination_name(name));
+        (name.clone(), Reference::here(title, format!("/destinations/{name}")))
+    };
+    let programs = config.operations.values().filter(|kind| kind.steps.iter().any(StepType::is_pulled));
+    let program = |kind: &OperationType| {
+        let title = format!("Programs for {}", kind.name);
+        (worker_lane(&kind.name), Reference::here(title, format!("/types/{}", kind.name)))
+    };
+    config.destinations.keys().map(destination).chain(programs.map(program)).collect()
+}
+
+fn lane_row(place: Reference, lane: &nodes::LaneRow, seen: Seen) -> LaneRow {
+    LaneRow {
+        place,
+        waiting: list::number(lane.waiting),
+        due: lane.due_since.map(|since| coarse(seen.now.since(since))),
+        leased: list::number(lane.leased),
+        lease_ends: lane.lease_ends.map(|at| When::at(at, seen)),
+    }
+}
+
+fn counted(count: i64) -> String {
+    grouped(usize::try_from(count).unwrap_or(0))
+}
+
+fn schema(stored: i64) -> String {
+    match Db::newest_version() {
+        ours if ours == stored => format!("version {stored}, this program's own"),
+        ours => format!("version {stored}; this program was made for {ours}"),
+    }
+}
+
+/// "412 kB", "3.2 GB": in thousands, as disks are sold.
+fn bytes(count: i64) -> String {
+    match count {
+        0..1_000_000 => format!("{} kB", count / 1_000),
+        1_000_000..1_000_000_000 => format!("{}.{} MB", count / 1_000_000, count % 1_000_000 / 100_000),
+        _ => format!("{}.{} GB", count / 1_000_000_000, count % 1_000_000_000 / 100_000_000),
+    }
+}
+
+fn source_row(source: &Source, counts: &[&HookCount], last: Option<Timestamp>, seen: Seen) -> SourceRow {
     let of = |outcome| counts.iter().filter(move |count| count.outcome == outcome);
     let sum = |outcome| {
         let sum: i64 = of(outcome).map(|count| count.count).sum();
@@ -101,7 +220,7 @@ fn source_row(source: &Source, counts: &[&HookCount], last: Option<Timestamp>, n
         Some(RefusedRow {
             count: sum(outcome),
             why: words::hook_outcome(outcome).to_owned(),
-            last: When::at(last.last_at, now),
+            last: When::at(last.last_at, seen),
             address: last.last_address.clone(),
         })
     };
@@ -109,7 +228,7 @@ fn source_row(source: &Source, counts: &[&HookCount], last: Option<Timestamp>, n
         name: source.name.clone(),
         address: format!("/hooks/{}", source.name),
         scheme: source.proof.scheme,
-        last_accepted: last.map(|at| When::at(at, now)),
+        last_accepted: last.map(|at| When::at(at, seen)),
         accepted: sum(HookOutcome::Accepted),
         duplicates: sum(HookOutcome::Duplicate),
         ignored: sum(HookOutcome::Ignored),

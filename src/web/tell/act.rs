@@ -7,7 +7,7 @@ use crate::domain::words;
 use crate::store::audit::AuditRow;
 
 /// The actions that are written down, and what each is called. Others are shown by their own name.
-pub const ACTIONS: [(&str, &str); 21] = [
+pub const ACTIONS: &[(&str, &str)] = &[
     ("replay", "asked for a replay"),
     ("override", "asked for an override"),
     ("bulk", "asked for a bulk replay"),
@@ -16,7 +16,8 @@ pub const ACTIONS: [(&str, &str); 21] = [
     ("resume", "resumed a destination"),
     ("resolve", "closed a dead letter"),
     ("correct", "handed in a correction"),
-    ("view_payload", "looked at a full payload"),
+    ("view_payload", "looked at private values"),
+    ("export", "took records away as a file"),
     ("sign_in", "signed in"),
     ("sign_in_failed", "failed to sign in"),
     ("sign_out", "signed out"),

@@ -48,7 +48,7 @@ pub fn knowledge_of(tale: &Tale<'_>, step: Option<&StepRow>) -> Knowledge {
         state,
         detail,
         reference: reference.map(|text| Reference::new(tale.mask.text(text), None)),
-        learned: result.as_ref().map(|KnownResult { at, .. }| When::at(*at, tale.now)),
+        learned: result.as_ref().map(|KnownResult { at, .. }| When::at(*at, tale.seen())),
         // How far a look-up may lag matters only while something is still unknown.
         lag: step
             .filter(|_| state == Known::CannotTell)

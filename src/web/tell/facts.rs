@@ -29,7 +29,7 @@ pub fn operation(tale: &Tale<'_>) -> Vec<Fact> {
             Fact::code(words::capitalised(&words::step_name(&value.name)), tale.mask.text(&value.value))
         })
         .collect();
-    facts.push(Fact::text("Type", row.kind.clone()));
+    facts.push(Fact::link("Type", Reference::here(row.kind.clone(), format!("/types/{}", row.kind))));
     facts.push(Fact::code("Key", tale.mask.text(&row.key)));
     if let Some(text) = &row.correlation_id {
         facts.push(Fact::code("Correlation id", tale.mask.text(text)));
@@ -51,9 +51,9 @@ pub fn operation(tale: &Tale<'_>) -> Vec<Fact> {
         facts.push(Fact::text("Source", tale.mask.text(source)));
     }
     facts.push(Fact::text("Handed in by", row.submitted_by.clone()));
-    facts.push(Fact::time("Received", When::at(row.received_at, tale.now)));
+    facts.push(Fact::time("Received", When::at(row.received_at, tale.seen())));
     if let Some(at) = row.completed_at {
-        facts.push(Fact::time("Completed", When::at(at, tale.now)));
+        facts.push(Fact::time("Completed", When::at(at, tale.seen())));
     }
     facts
 }
@@ -102,7 +102,7 @@ pub fn promise(tale: &Tale<'_>, step: Option<&StepRow>) -> Vec<Fact> {
             && !key.window.is_zero()
         {
             let name = if until > tale.now { "Safe to repeat until" } else { "Key forgotten since" };
-            let when = When::at(until, tale.now);
+            let when = When::at(until, tale.seen());
             let full = format!("{},", when.full);
             facts.push(Fact { name: name.to_owned(), value: FactValue::TimeWith(when, full) });
         }
@@ -120,23 +120,32 @@ pub fn promise(tale: &Tale<'_>, step: Option<&StepRow>) -> Vec<Fact> {
     facts
 }
 
-/// The payload, without what is private.
-pub fn payload(tale: &Tale<'_>) -> Payload {
+/// The payload, without what is private; and the forms that show and fetch all of it.
+pub fn payload(tale: &Tale<'_>, csrf: &str) -> Payload {
     let Some(text) = &tale.thread.payload else {
         let after = tale.kind().and_then(|kind| kind.retain).map(coarse);
         let note = match after {
             Some(span) => format!("It was erased: this type's payloads are kept for {span}."),
             None => "It was erased.".to_owned(),
         };
-        return Payload { text: None, note: Some(note), unmask: None };
+        return Payload { text: None, note: Some(note), unmask: None, whole: None };
     };
-    let (shown, hidden) = tale.mask.payload(text);
+    let (shown, hidden, is_all) = request::payload(&tale.mask, text);
+    let more = if is_all { "" } else { " in what is shown" };
     let note = match hidden {
         0 => None,
-        1 => Some("1 field is private and hidden.".to_owned()),
-        n => Some(format!("{n} fields are private and hidden.")),
+        1 => Some(format!("1 field is private and hidden{more}.")),
+        n => Some(format!("{n} fields are private and hidden{more}.")),
     };
-    Payload { text: Some(request::bounded(&shown)), note, unmask: None }
+    let id = tale.thread.operation.id;
+    let masks = tale.mask.hides_something();
+    Payload {
+        text: Some(shown),
+        note,
+        unmask: masks
+            .then(|| tale.private("Show what is hidden", format!("/operations/{id}/unmasked"), csrf)),
+        whole: Some(tale.private("Download it whole", format!("/operations/{id}/payload"), csrf)),
+    }
 }
 
 /// Operations with the same business ids, corrections, and earlier or later episodes than `letter`.
@@ -174,7 +183,7 @@ pub async fn related(
         places.push(Reference::here(text, format!("/operations/{id}")));
     }
     for other in thread.letters.iter().filter(|other| letter.is_some_and(|letter| letter != other.id)) {
-        let opened = When::at(other.opened_at, tale.now).ago;
+        let opened = When::at(other.opened_at, tale.seen()).ago;
         let text = format!(
             "another episode of this operation, opened {opened}: {}",
             words::dead_letter_status(other.status)

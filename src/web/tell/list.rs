@@ -1,5 +1,7 @@
 //! What lists have in common: business ids, counts, pagers, chips, selects.
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
 use crate::domain::dead_letter::DeadLetterStatus;
 use crate::domain::filter::{DeadLetterFilter, Listed};
 use crate::domain::words;
@@ -51,6 +53,11 @@ pub fn address(path: &str, pairs: &[(&'static str, String)]) -> String {
     let mut query = url::form_urlencoded::Serializer::for_suffix(format!("{path}?"), path.len() + 1);
     query.extend_pairs(pairs);
     query.finish()
+}
+
+/// The address of one thing of a section, whatever its name holds.
+pub fn below(section: &str, name: &str) -> String {
+    format!("{section}/{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
 }
 
 /// The ways to the neighbouring pages, under the same filter.

@@ -7,9 +7,10 @@ use std::fmt::Write as _;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use regex::{Captures, Regex, RegexBuilder};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::pretty;
+use super::pretty::{self, Laid};
 use crate::config::Config;
 use crate::store::{StoreError, Tx, operations};
 
@@ -20,6 +21,8 @@ pub const HIDDEN: &str = "\u{2022}\u{2022}\u{2022}";
 const SHORTEST: usize = 3;
 /// Numbers are hidden elsewhere from this length on: a shorter one is as well a status or a count.
 const SHORTEST_NUMBER: usize = 6;
+/// How much private text is looked for on a page, in bytes.
+const MOST_SOUGHT: usize = 64 * 1024;
 /// The largest payload that a list reads for the values that its rows must not show.
 const MOST_READ: i64 = 64 * 1024;
 
@@ -37,11 +40,17 @@ impl Mask {
     /// Of a payload, by the pointers of its type. Without the payload nothing is known of the
     /// values: they went with it.
     pub fn new(pointers: &[String], payload: Option<&str>) -> Self {
-        let document: Value = payload.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        // Only what the pointers name is read: the rest of a huge payload is passed over.
+        let document: Option<&RawValue> =
+            payload.filter(|_| !pointers.is_empty()).and_then(|text| serde_json::from_str(text).ok());
         let mut values = Vec::new();
         for pointer in pointers {
-            if let Some(value) = document.pointer(pointer) {
-                collect(value, &mut values);
+            let mut found = Vec::new();
+            if let Some(document) = document {
+                pretty::reach(document, pointer, &mut found);
+            }
+            for value in found.iter().filter_map(|raw| serde_json::from_str::<Value>(raw.get()).ok()) {
+                collect(&value, &mut values);
             }
         }
         values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
@@ -79,6 +88,11 @@ impl Mask {
         self.blind
     }
 
+    /// There is something that must not be shown.
+    pub fn hides_something(&self) -> bool {
+        !self.pointers.is_empty()
+    }
+
     /// Whether the value at this place is hidden, as a whole or as part of one that is.
     pub(super) fn hides(&self, path: &str) -> bool {
         self.pointers.iter().any(|pointer| pointer == path)
@@ -108,14 +122,38 @@ impl Mask {
     /// A body: laid out when it is JSON, without the values in either case. Places mean nothing in
     /// it: they are the payload's.
     pub fn body(&self, text: &str) -> String {
-        let anywhere = Self { pointers: Vec::new(), ..self.clone() };
-        pretty::json(text, &anywhere).map_or_else(|| self.cut_text(text), |(laid_out, _)| laid_out)
+        self.body_within(text, usize::MAX).text
     }
 
-    /// The payload laid out, and how many values in it are hidden.
-    pub fn payload(&self, text: &str) -> (String, usize) {
-        pretty::json(text, self).unwrap_or_else(|| (self.text(text), 0))
+    /// The same, of a body that may be too large to be shown whole.
+    pub fn body_within(&self, text: &str, most: usize) -> Laid {
+        let by_value = Self { pointers: Vec::new(), ..self.clone() };
+        pretty::json(text, &by_value, most).unwrap_or_else(|| {
+            let (text, whole) = beginning(text, most);
+            Laid { text: self.cut_text(text), hidden: 0, whole }
+        })
     }
+
+    /// A document that holds the payload as its member `payload`, laid out; absent when it is no JSON.
+    pub fn document(&self, text: &str) -> Option<String> {
+        let below = self.pointers.iter().map(|pointer| format!("/payload{pointer}")).collect();
+        let mask = Self { pointers: below, ..self.clone() };
+        pretty::json(text, &mask, usize::MAX).map(|laid| laid.text)
+    }
+
+    /// The payload laid out, as far as there is room.
+    pub fn payload(&self, text: &str, most: usize) -> Laid {
+        pretty::json(text, self, most).unwrap_or_else(|| {
+            let (text, whole) = beginning(text, most);
+            Laid { text: self.cut_text(text), hidden: 0, whole }
+        })
+    }
+}
+
+/// A text up to `most` bytes, and whether that is all of it.
+fn beginning(text: &str, most: usize) -> (&str, bool) {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    (&text[..end], end == text.len())
 }
 
 /// Every text and long number in a hidden value.
@@ -136,8 +174,10 @@ fn pattern(values: &[String]) -> Option<Regex> {
     }
     // The values come longest first, so that no part of one is left behind a shorter one.
     let forms: Vec<String> = values.iter().map(|value| value.chars().map(letter).collect()).collect();
-    // A payload is bounded and so is this. Should it be too large all the same, the whole text is
-    // hidden rather than none of it.
+    // Where there is too much to look for, the whole text is hidden rather than none of it.
+    if values.iter().map(String::len).sum::<usize>() > MOST_SOUGHT {
+        return Regex::new("(?s).+").ok();
+    }
     RegexBuilder::new(&forms.join("|"))
         .case_insensitive(true)
         .size_limit(64 << 20)
@@ -189,7 +229,7 @@ mod tests {
     fn a_value_is_hidden_in_its_place_and_wherever_it_is_repeated() {
         let payload = r#"{"email":"anna.b+x@example.com","id":7,"who":{"name":"Jo \"X\" & Co","age":41}}"#;
         let mask = mask(&["/email", "/who", "/absent"], payload);
-        let (shown, hidden) = mask.payload(payload);
+        let Laid { text: shown, hidden, .. } = mask.payload(payload, usize::MAX);
         assert_eq!(hidden, 2);
         assert!(!shown.contains("anna") && !shown.contains("Jo") && !shown.contains("41"), "{shown}");
         assert!(shown.contains("\"id\": 7"));
@@ -222,8 +262,24 @@ mod tests {
     fn short_values_hide_in_their_place_only() {
         let payload = r#"{"code":"ab","pin":1234,"card":4111111111111111,"list":["secret-one",null]}"#;
         let mask = mask(&["/code", "/pin", "/card", "/list"], payload);
-        assert_eq!(mask.payload(payload).1, 4);
+        assert_eq!(mask.payload(payload, usize::MAX).hidden, 4);
         assert_eq!(mask.text("ab 1234 4111111111111111 secret-one"), format!("ab 1234 {HIDDEN} {HIDDEN}"));
+    }
+
+    #[test]
+    fn what_is_too_large_to_look_for_hides_everything() {
+        let payload = format!(r#"{{"note":"{}"}}"#, "secret ".repeat(20_000));
+        let mask = mask(&["/note"], &payload);
+        assert_eq!(mask.text("the answer says secret"), HIDDEN);
+        assert_eq!(mask.payload(&payload, 100).hidden, 1);
+    }
+
+    #[test]
+    fn a_text_that_is_cut_within_a_value_does_not_show_its_beginning() {
+        let mask = mask(&["/email"], r#"{"email":"anna@example.com"}"#);
+        let said = format!("{} anna@example.com", "x".repeat(50));
+        let laid = mask.body_within(&said, 58);
+        assert!(!laid.whole && laid.text.ends_with(&format!(" {HIDDEN}")), "{}", laid.text);
     }
 
     #[test]

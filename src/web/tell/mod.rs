@@ -12,10 +12,13 @@ pub mod sentence;
 pub mod timeline;
 
 use crate::config::{Config, Destination, OperationType};
-use crate::domain::actor::Role;
+use crate::domain::actor::{Right, Role};
 use crate::domain::time::Timestamp;
+use crate::domain::zone::Zone;
 use crate::engine::thread::Thread;
 use crate::store::operations::StepRow;
+use crate::web::labels;
+use crate::web::view::{Button, Seen};
 use mask::Mask;
 
 /// One operation's thread, and what it takes to tell it to somebody at some moment.
@@ -26,6 +29,8 @@ pub struct Tale<'a> {
     pub thread: &'a Thread,
     /// The moment at which it is told.
     pub now: Timestamp,
+    /// The zone of whoever it is told to.
+    pub zone: Zone,
     /// To whom.
     pub role: Role,
     /// What must not be shown.
@@ -34,9 +39,29 @@ pub struct Tale<'a> {
 
 impl<'a> Tale<'a> {
     /// Of a thread.
-    pub fn new(config: &'a Config, thread: &'a Thread, now: Timestamp, role: Role) -> Self {
+    pub fn new(config: &'a Config, thread: &'a Thread, seen: impl Into<Seen>, role: Role) -> Self {
+        let Seen { now, zone } = seen.into();
         let mask = Mask::of(config, &thread.operation.kind, thread.payload.as_deref());
-        Self { config, thread, now, role, mask }
+        Self { config, thread, now, zone, role, mask }
+    }
+
+    /// The same with nothing hidden: for a reader who may see it and asked for it.
+    #[must_use]
+    pub fn unmasked(self) -> Self {
+        Self { mask: Mask::default(), ..self }
+    }
+
+    /// From when and where it is looked at.
+    pub fn seen(&self) -> Seen {
+        Seen { now: self.now, zone: self.zone }
+    }
+
+    /// A form that shows what is private, or the right that it takes.
+    pub fn private(&self, words: &str, href: String, csrf: &str) -> Button {
+        if self.role.may(Right::ViewPayload) {
+            return Button::act(words, href, vec![("csrf", csrf.to_owned())]);
+        }
+        Button::locked(words, labels::lacks(Right::ViewPayload, self.role))
     }
 
     /// Its type, while that is still configured.

@@ -7,22 +7,83 @@ use serde_json::value::RawValue;
 use super::mask::{HIDDEN, Mask};
 use crate::domain::key::MAX_DEPTH;
 
-/// The laid-out text and how many values are hidden in it; absent when the text is no JSON.
-pub(super) fn json(text: &str, mask: &Mask) -> Option<(String, usize)> {
+/// A text as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Laid {
+    /// It, or its beginning.
+    pub text: String,
+    /// How many values in it are hidden.
+    pub hidden: usize,
+    /// It has an end: nothing was left out behind it.
+    pub whole: bool,
+}
+
+/// Lays a text out up to about `most` bytes, so that a huge one costs no more than finding its
+/// members. Absent when the text is no JSON.
+pub(super) fn json(text: &str, mask: &Mask, most: usize) -> Option<Laid> {
     let value: &RawValue = serde_json::from_str(text).ok()?;
-    let mut page = Page { text: String::with_capacity(text.len() * 2), mask, hidden: 0 };
-    page.value(value, "", 0).ok()?;
-    Some((page.text, page.hidden))
+    let room = text.len().saturating_mul(2).min(most);
+    let mut page = Page { text: String::with_capacity(room), mask, hidden: 0, most };
+    let whole = match page.value(value, "", 0) {
+        Ok(()) => true,
+        Err(Stop::Full) => false,
+        Err(Stop::NoJson) => return None,
+    };
+    Some(Laid { text: page.text, hidden: page.hidden, whole })
+}
+
+/// What is found at a place in a document: several values where a member is there more than once.
+pub(super) fn reach<'a>(value: &'a RawValue, path: &str, found: &mut Vec<&'a RawValue>) {
+    let Some(rest) = path.strip_prefix('/') else {
+        found.push(value);
+        return;
+    };
+    let (part, rest) = rest.find('/').map_or((rest, ""), |end| rest.split_at(end));
+    let name = part.replace("~1", "/").replace("~0", "~");
+    let text = value.get();
+    match text.as_bytes().first() {
+        Some(b'{') => {
+            let Ok(members) = serde_json::from_str::<Members<'a>>(text) else { return };
+            for (_, member) in members.0.into_iter().filter(|(known, _)| *known == name) {
+                reach(member, rest, found);
+            }
+        }
+        Some(b'[') => {
+            let Ok(items) = serde_json::from_str::<Vec<&'a RawValue>>(text) else { return };
+            if let Some(item) = name.parse::<usize>().ok().and_then(|index| items.get(index)) {
+                reach(item, rest, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Why laying out ended early.
+enum Stop {
+    /// The page has enough.
+    Full,
+    /// The text is no JSON after all.
+    NoJson,
+}
+
+impl From<serde_json::Error> for Stop {
+    fn from(_: serde_json::Error) -> Self {
+        Self::NoJson
+    }
 }
 
 struct Page<'m> {
     text: String,
     mask: &'m Mask,
     hidden: usize,
+    most: usize,
 }
 
 impl Page<'_> {
-    fn value(&mut self, value: &RawValue, path: &str, depth: usize) -> Result<(), serde_json::Error> {
+    fn value(&mut self, value: &RawValue, path: &str, depth: usize) -> Result<(), Stop> {
+        if self.text.len() > self.most {
+            return Err(Stop::Full);
+        }
         let text = value.get();
         if self.mask.hides(path) && text != "null" {
             self.hidden += 1;
@@ -71,7 +132,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn string(&mut self, text: &str) -> Result<(), serde_json::Error> {
+    fn string(&mut self, text: &str) -> Result<(), Stop> {
         self.text.push_str(&serde_json::to_string(&self.mask.text(text))?);
         Ok(())
     }
@@ -129,15 +190,39 @@ mod tests {
     #[test]
     fn digits_and_order_stay_as_written() {
         let text = r#"{"z":1.10,"a":[12345678901234567890123,{},[]],"z":"é\u00e9"}"#;
-        let (shown, hidden) = json(text, &Mask::default()).unwrap();
+        let laid = json(text, &Mask::default(), usize::MAX).unwrap();
         let wanted = "{\n  \"z\": 1.10,\n  \"a\": [\n    12345678901234567890123,\n    {},\n    []\n  ],\n  \"z\": \"éé\"\n}";
-        assert_eq!((shown.as_str(), hidden), (wanted, 0));
-        assert!(json("<html>", &Mask::default()).is_none());
+        assert_eq!(laid, Laid { text: wanted.to_owned(), hidden: 0, whole: true });
+        assert!(json("<html>", &Mask::default(), usize::MAX).is_none());
+    }
+
+    #[test]
+    fn laying_out_stops_when_there_is_enough() {
+        let text = format!("[{}]", vec!["{\"a\":1}"; 100_000].join(","));
+        let laid = json(&text, &Mask::default(), 5_000).unwrap();
+        assert!(!laid.whole && (5_000..5_200).contains(&laid.text.len()), "{}", laid.text.len());
+    }
+
+    #[test]
+    fn every_value_at_a_place_is_found() {
+        let text = r#"{"a":{"b/c":1},"l":[0,{"x":"y"}],"a":{"b/c":2}}"#;
+        let value: &RawValue = serde_json::from_str(text).unwrap();
+        for (path, wanted) in [
+            ("/a/b~1c", vec!["1", "2"]),
+            ("/l/1/x", vec!["\"y\""]),
+            ("/l/7", vec![]),
+            ("/none/x", vec![]),
+            ("", vec![text]),
+        ] {
+            let mut found = Vec::new();
+            reach(value, path, &mut found);
+            assert_eq!(found.iter().map(|value| value.get()).collect::<Vec<_>>(), wanted, "{path}");
+        }
     }
 
     #[test]
     fn depth_is_bounded() {
         let deep = format!("{}{}", "[".repeat(120), "]".repeat(120));
-        assert_eq!(json(&deep, &Mask::default()).unwrap().0.matches('[').count(), 120);
+        assert_eq!(json(&deep, &Mask::default(), usize::MAX).unwrap().text.matches('[').count(), 120);
     }
 }

@@ -3,16 +3,20 @@
 use axum::http::StatusCode;
 
 use super::Tale;
-use super::mask::Mask;
+use super::mask::{HIDDEN, Mask};
+use super::pretty::Laid;
 use crate::domain::attempt::{Outcome, StoredRequest};
 use crate::engine::report::{stored_answer, stored_request};
 use crate::store::attempts::AttemptRow;
 use crate::store::operations::RequestRow;
 use crate::web::timeline::{Answer, Request};
-use crate::web::view::{Long, grouped};
+use crate::web::view::{Button, Long, grouped};
 
 /// The most of a body that a page carries, in characters: more makes browsers wait.
 const MOST_SHOWN: usize = 20_000;
+
+/// The most that is laid out of it, in bytes: what a page carries of it is cut from this.
+const MOST_LAID: usize = 4 * MOST_SHOWN;
 
 /// Said in the place of a body whose private values are not known any more.
 const BLIND: &str =
@@ -21,30 +25,40 @@ const BLIND: &str =
 /// Said in the place of what was erased.
 const ERASED: &str = "It was erased when its retention ended.";
 
-/// What an attempt sent. Every attempt of a generation sends the same bytes, so that only the
-/// first one shows them.
-pub fn sent(tale: &Tale<'_>, row: &AttemptRow) -> Option<Request> {
-    if matches!(row.outcome, Outcome::NotSent | Outcome::Skipped) {
+/// What an attempt sent. Every attempt of a generation sends the same bytes, so that of those on a
+/// page only the first one, where this is another, shows them.
+pub fn sent(tale: &Tale<'_>, row: &AttemptRow, first: Option<&AttemptRow>) -> Option<Request> {
+    if !sends(row) {
         return None;
     }
     let stored = tale.thread.request(row.position, row.generation)?;
-    let is_send = |other: &AttemptRow| {
-        other.asked.is_none() && !matches!(other.outcome, Outcome::NotSent | Outcome::Skipped)
-    };
-    let shown_with = tale
-        .thread
-        .attempts
-        .iter()
-        .find(|other| (other.position, other.generation) == (row.position, row.generation) && is_send(other))
-        .filter(|first| first.id != row.id);
-    let mut request = request(tale, stored);
-    if let Some(first) = shown_with
-        && request.body.is_some()
-    {
-        request.body = Some(Long::line(format!("The same, to the byte, as in attempt {}.", first.number)));
-        request.masked = None;
+    match first.filter(|first| first.id != row.id) {
+        Some(first) if has_body(stored) => Some(Request {
+            body: Some(Long::line(format!("The same, to the byte, as in attempt {}.", first.number))),
+            ..shown(tale, bare(stored), false)
+        }),
+        Some(_) => Some(shown(tale, bare(stored), false)),
+        None => Some(request(tale, stored)),
     }
-    Some(request)
+}
+
+/// Whether an attempt put a request on its way.
+pub fn sends(row: &AttemptRow) -> bool {
+    row.asked.is_none() && !matches!(row.outcome, Outcome::NotSent | Outcome::Skipped)
+}
+
+fn has_body(row: &RequestRow) -> bool {
+    row.body_is_payload || row.body.is_some()
+}
+
+/// A request without its body, which may be large.
+fn bare(row: &RequestRow) -> StoredRequest {
+    StoredRequest {
+        method: row.method.clone(),
+        url: row.url.clone(),
+        headers: serde_json::from_str(&row.headers).unwrap_or_default(),
+        body: None,
+    }
 }
 
 /// What was asked.
@@ -76,45 +90,51 @@ fn shown(tale: &Tale<'_>, stored: StoredRequest, is_payload: bool) -> Request {
     let mask = &tale.mask;
     let (body, hidden) = match stored.body {
         None => (None, false),
-        Some(_) if mask.is_blind() => (Some(BLIND.to_owned()), false),
+        Some(_) if mask.is_blind() => (Some(Long::line(BLIND)), false),
         Some(text) if is_payload => {
-            let (shown, hidden) = mask.payload(&text);
-            (Some(shown), hidden > 0)
+            let laid = mask.payload(&text, MOST_LAID);
+            let hidden = laid.hidden > 0;
+            (Some(long(&laid, MOST_SHOWN, text.chars().count())), hidden)
         }
         Some(text) => {
-            let shown = mask.body(&text);
-            let hidden = shown.contains(super::mask::HIDDEN) && !text.contains(super::mask::HIDDEN);
-            (Some(shown), hidden)
+            let laid = mask.body_within(&text, MOST_LAID);
+            let hidden = laid.text.contains(HIDDEN) && !text.contains(HIDDEN);
+            (Some(long(&laid, MOST_SHOWN, text.chars().count())), hidden)
         }
     };
     Request {
         method: stored.method,
         url: if mask.is_blind() { path_only(&stored.url) } else { mask.text(&stored.url) },
         headers: headers(&stored.headers, mask),
-        body: body.map(|text| bounded(&text)),
+        body,
         masked: hidden.then(|| "Private values are hidden; what was sent holds them.".to_owned()),
     }
 }
 
-/// What came back to an attempt; absent when no status line did.
-pub fn came_back(tale: &Tale<'_>, row: &AttemptRow) -> Option<Answer> {
+/// What came back to an attempt, with at most `most` characters of its body; absent when no status
+/// line did. `whole` has the body as it came.
+pub fn came_back(tale: &Tale<'_>, row: &AttemptRow, most: usize, whole: Option<Button>) -> Option<Answer> {
     row.status?;
     let stored = stored_answer(row);
     let mask = &tale.mask;
-    let body = if tale.thread.payload.is_none() && row.answer_body.is_none() {
-        ERASED.to_owned()
+    let (body, hidden) = if tale.thread.payload.is_none() && row.answer_body.is_none() {
+        (Long::line(ERASED), false)
     } else if mask.is_blind() && !stored.body.is_empty() {
-        BLIND.to_owned()
+        (Long::line(BLIND), false)
     } else {
-        mask.body(&stored.body)
+        let kept = row.answer_length.and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
+        let mut laid = mask.body_within(&stored.body, MOST_LAID);
+        laid.whole &= kept <= stored.body.chars().count();
+        let hidden = laid.text.contains(HIDDEN) && !stored.body.contains(HIDDEN);
+        (long(&laid, most, kept), hidden)
     };
-    let hidden = body.contains(super::mask::HIDDEN) && !stored.body.contains(super::mask::HIDDEN);
     Some(Answer {
         status: stored.status.map(status_line),
         headers: headers(&stored.headers, mask),
-        body: bounded(&body),
+        body,
         cut: stored.cut,
         masked: hidden.then(|| "Private values are hidden; what came back holds them.".to_owned()),
+        whole: whole.filter(|_| !stored.body.is_empty()),
     })
 }
 
@@ -126,13 +146,28 @@ pub fn status_line(status: u16) -> String {
 
 /// A body of a size that a browser shows at once.
 pub fn bounded(text: &str) -> Long {
-    let Some((end, _)) = text.char_indices().nth(MOST_SHOWN) else { return Long::block(text) };
-    let total = grouped(text.chars().count());
-    let shown = grouped(MOST_SHOWN);
+    let laid = Laid { text: text.to_owned(), hidden: 0, whole: true };
+    long(&laid, MOST_SHOWN, text.chars().count())
+}
+
+/// The payload, of a size that a browser shows at once; how many values in what was laid out are
+/// hidden, and whether that is all of it.
+pub fn payload(mask: &Mask, text: &str) -> (Long, usize, bool) {
+    let laid = mask.payload(text, MOST_LAID);
+    (long(&laid, MOST_SHOWN, text.chars().count()), laid.hidden, laid.whole)
+}
+
+/// At most `most` characters of what was laid out; `total` is how many are stored.
+fn long(laid: &Laid, most: usize, total: usize) -> Long {
+    let end = laid.text.char_indices().nth(most).map(|(end, _)| end);
+    if laid.whole && end.is_none() {
+        return Long::block(laid.text.as_str());
+    }
+    let beginning = &laid.text[..end.unwrap_or(laid.text.len())];
     Long {
-        size: format!("the first {shown} of {total} characters"),
-        all: Some(format!("{}\u{2026}", &text[..end])),
-        head: Long::block(&text[..end]).head,
+        size: format!("the first {} of {} characters", grouped(beginning.chars().count()), grouped(total)),
+        all: Some(format!("{beginning}\u{2026}")),
+        head: Long::block(beginning).head,
     }
 }
 

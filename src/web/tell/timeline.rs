@@ -1,37 +1,82 @@
 //! The thread of evidence as entries of a page, oldest first.
 
+use uuid::Uuid;
+
 use super::mask::Mask;
-use super::{Tale, act, request, sentence};
+use super::{Tale, act, list, request, sentence};
 use crate::domain::attempt::Cause;
 use crate::domain::classify::Symptom;
 use crate::domain::dead_letter::DeadLetterStatus;
 use crate::domain::time::Timestamp;
 use crate::domain::words;
+use crate::engine::excerpt::{Excerpt, Gap};
 use crate::engine::thread::Thread;
 use crate::store::attempts::AttemptRow;
 use crate::store::audit::AuditRow;
 use crate::store::events::{EventKind, EventRow};
-use crate::web::timeline::{Attempt, Entry, Finding, Step, What};
-use crate::web::view::{Long, Reference, When, coarse, exact};
+use crate::store::history::{Place, rank};
+use crate::web::timeline::{Answer, Attempt, Entry, Finding, Step, What};
+use crate::web::view::{Long, Reference, When, coarse, exact, grouped};
 
-/// Everything that happened.
-pub fn entries(tale: &Tale<'_>) -> Vec<Entry> {
+/// What an excerpt shows of what happened. `path` is the page's own address, and `csrf` its
+/// session's token.
+pub fn entries(tale: &Tale<'_>, excerpt: &Excerpt, path: &str, csrf: &str) -> Vec<Entry> {
     let thread = tale.thread;
-    // Where moments are equal, what causes stands before what follows from it.
-    let mut found: Vec<(Timestamp, u8, What)> = vec![(thread.operation.received_at, 0, received(tale))];
-    found.extend(thread.audit.iter().map(|row| (row.at, 1, action(tale, row))));
-    found.extend(thread.attempts.iter().map(|row| (row.started_at, 2, attempt(tale, row))));
-    found.extend(events(thread, &tale.mask).into_iter().map(|(at, what)| (at, 3, what)));
-    found.extend(letters(thread).into_iter().map(|(at, what)| (at, 4, what)));
-    found.sort_by_key(|(at, rank, _)| (*at, *rank));
+    let shown: Vec<&AttemptRow> =
+        thread.attempts.iter().filter(|row| excerpt.shows(rank::ATTEMPT, row.id)).collect();
+    let telling = Telling { tale, shown: &shown, most_body: excerpt.most_body, csrf };
+    let mut found: Vec<(Place, What)> = Vec::new();
+    if excerpt.begins {
+        let first = Place { at: thread.operation.received_at, rank: 0, id: thread.operation.id };
+        found.push((first, received(tale)));
+    }
+    let acted = thread.audit.iter().filter(|row| excerpt.shows(rank::ACTION, row.id));
+    found.extend(acted.map(|row| (Place { at: row.at, rank: rank::ACTION, id: row.id }, action(tale, row))));
+    found.extend(shown.iter().map(|row| {
+        (Place { at: row.started_at, rank: rank::ATTEMPT, id: row.id }, telling.attempt(row))
+    }));
+    let rows: Vec<&EventRow> =
+        thread.events.iter().filter(|row| excerpt.shows(rank::EVENT, row.id)).collect();
+    found.extend(events(&rows, &tale.mask));
+    found.extend(letters(thread).into_iter().filter(|(place, _)| excerpt.shows(place.rank, place.id)));
+    found.extend(excerpt.gaps.iter().map(|gap| left_out(gap, excerpt, path)));
+    // A gap stands before the record that follows it.
+    found.sort_by_key(|(place, what)| (*place, !matches!(what, What::Gap { .. })));
     (1..)
         .zip(found)
-        .map(|(number, (at, _, what))| Entry {
+        .map(|(number, (place, what))| Entry {
             anchor: format!("e{number}"),
-            at: When::at(at, tale.now),
+            at: When::at(place.at, tale.seen()),
             what,
         })
         .collect()
+}
+
+/// Records that the page leaves out, and the way to them.
+fn left_out(gap: &Gap, excerpt: &Excerpt, path: &str) -> (Place, What) {
+    let count = grouped(usize::try_from(gap.records).unwrap_or(0));
+    let (noun, verb) = if gap.records == 1 { ("record", "is") } else { ("records", "are") };
+    match gap.before {
+        Some(place) => {
+            let which = if excerpt.begins { "between" } else { "before these" };
+            (
+                place,
+                What::Gap {
+                    text: format!("{count} {noun} {which} {verb} not shown."),
+                    act: "Show those before here",
+                    href: list::address(path, &[("before", place.encode())]),
+                },
+            )
+        }
+        None => (
+            Place { at: Timestamp::from_micros(i64::MAX), rank: i64::MAX, id: Uuid::max() },
+            What::Gap {
+                text: format!("{count} later {noun} {verb} not shown."),
+                act: "Show the latest",
+                href: path.to_owned(),
+            },
+        ),
+    }
 }
 
 fn received(tale: &Tale<'_>) -> What {
@@ -45,45 +90,71 @@ fn received(tale: &Tale<'_>) -> What {
     What::Received { text: format!("Handed in by {}{source}, under the key {key}.", operation.submitted_by) }
 }
 
-fn attempt(tale: &Tale<'_>, row: &AttemptRow) -> What {
-    if row.cause == Cause::Lookup {
-        return question(tale, row);
-    }
-    let (sentence, wait) = sentence::attempt(tale, row);
-    let step = tale.step(row.position);
-    let headline = match row.status.and_then(|status| u16::try_from(status).ok()) {
-        Some(status) => Some(request::status_line(status)),
-        None => sentence::error(tale, row),
-    };
-    What::Attempt(Box::new(Attempt {
-        number: row.number.to_string(),
-        step: step.map_or_else(String::new, |step| words::step_name(&step.name)),
-        destination: step.map_or_else(String::new, |step| words::destination_name(&step.destination)),
-        cause: row.cause,
-        by: row.requested_by.clone(),
-        outcome: row.outcome,
-        sentence,
-        took: row.ended_at.map(|ended| exact(ended.since(row.started_at))),
-        headline: headline.map(Long::line),
-        reference: row.reference.as_deref().map(|text| Reference::new(tale.mask.text(text), None)),
-        generation: (row.generation > 1).then(|| format!("key number {} of this step", row.generation)),
-        sent: request::sent(tale, row),
-        came_back: request::came_back(tale, row),
-        wait,
-    }))
+/// What it takes to tell the attempts on a page.
+struct Telling<'t, 'a> {
+    tale: &'t Tale<'a>,
+    /// Oldest first.
+    shown: &'t [&'a AttemptRow],
+    /// Characters of an answer's body.
+    most_body: usize,
+    csrf: &'t str,
 }
 
-/// A question to the destination, and what it said.
-fn question(tale: &Tale<'_>, row: &AttemptRow) -> What {
-    let (sentence, wait) = sentence::attempt(tale, row);
-    What::Finding(Box::new(Finding {
-        finding: row.symptom.and_then(Symptom::finding),
-        sentence: wait.map_or_else(|| sentence.clone(), |wait| format!("{sentence} {wait}")),
-        reference: row.reference.as_deref().map(|text| Reference::new(tale.mask.text(text), None)),
-        by: row.requested_by.clone(),
-        sent: request::question(tale, row),
-        came_back: request::came_back(tale, row),
-    }))
+impl Telling<'_, '_> {
+    fn attempt(&self, row: &AttemptRow) -> What {
+        if row.cause == Cause::Lookup {
+            return self.question(row);
+        }
+        let tale = self.tale;
+        let (sentence, wait) = sentence::attempt(tale, row);
+        let step = tale.step(row.position);
+        let headline = match row.status.and_then(|status| u16::try_from(status).ok()) {
+            Some(status) => Some(request::status_line(status)),
+            None => sentence::error(tale, row),
+        };
+        let of_one_key = |other: &&&AttemptRow| {
+            (other.position, other.generation) == (row.position, row.generation) && request::sends(other)
+        };
+        let first = self.shown.iter().find(of_one_key).copied();
+        What::Attempt(Box::new(Attempt {
+            number: row.number.to_string(),
+            step: step.map_or_else(String::new, |step| words::step_name(&step.name)),
+            destination: step.map_or_else(String::new, |step| words::destination_name(&step.destination)),
+            cause: row.cause,
+            by: row.requested_by.clone(),
+            outcome: row.outcome,
+            sentence,
+            took: row.ended_at.map(|ended| exact(ended.since(row.started_at))),
+            headline: headline.map(Long::line),
+            reference: row.reference.as_deref().map(|text| Reference::new(tale.mask.text(text), None)),
+            generation: (row.generation > 1).then(|| format!("key number {} of this step", row.generation)),
+            sent: request::sent(tale, row, first),
+            came_back: self.came_back(row),
+            wait,
+        }))
+    }
+
+    /// A question to the destination, and what it said.
+    fn question(&self, row: &AttemptRow) -> What {
+        let tale = self.tale;
+        let (sentence, wait) = sentence::attempt(tale, row);
+        What::Finding(Box::new(Finding {
+            finding: row.symptom.and_then(Symptom::finding),
+            sentence: wait.map_or_else(|| sentence.clone(), |wait| format!("{sentence} {wait}")),
+            reference: row.reference.as_deref().map(|text| Reference::new(tale.mask.text(text), None)),
+            by: row.requested_by.clone(),
+            sent: request::question(tale, row),
+            came_back: self.came_back(row),
+        }))
+    }
+
+    fn came_back(&self, row: &AttemptRow) -> Option<Answer> {
+        let path = format!("/operations/{}/attempts/{}/answer", row.operation_id, row.id);
+        let whole = self.tale.private("Download the body as it came", path, self.csrf);
+        // Where the right is missing, the payload's button says so, once.
+        let whole = Some(whole).filter(|whole| whole.needs.is_none());
+        request::came_back(self.tale, row, self.most_body, whole)
+    }
 }
 
 fn action(tale: &Tale<'_>, row: &AuditRow) -> What {
@@ -100,9 +171,9 @@ fn action(tale: &Tale<'_>, row: &AuditRow) -> What {
 }
 
 /// Events in words. The same submission that comes a hundred times in a row is one line.
-fn events(thread: &Thread, mask: &Mask) -> Vec<(Timestamp, What)> {
-    let mut told: Vec<(Timestamp, What)> = Vec::new();
-    let mut rows = thread.events.iter().peekable();
+fn events(rows: &[&EventRow], mask: &Mask) -> Vec<(Place, What)> {
+    let mut told: Vec<(Place, What)> = Vec::new();
+    let mut rows = rows.iter().copied().peekable();
     while let Some(row) = rows.next() {
         let mut times = 1_u32;
         let mut last = row;
@@ -133,7 +204,8 @@ fn events(thread: &Thread, mask: &Mask) -> Vec<(Timestamp, What)> {
         if times > 1 {
             text = format!("{text} {times} times within {}.", coarse(last.at.since(row.at)));
         }
-        told.push((row.at, What::Event { text: mask.cut_text(&text) }));
+        let place = Place { at: row.at, rank: rank::EVENT, id: row.id };
+        told.push((place, What::Event { text: mask.cut_text(&text) }));
     }
     told
 }
@@ -147,15 +219,16 @@ fn same(row: &EventRow, next: &EventRow) -> bool {
 
 /// Episodes that began, and those that a confirmed replay ended. Those that people ended are told
 /// by the audit.
-fn letters(thread: &Thread) -> Vec<(Timestamp, What)> {
+fn letters(thread: &Thread) -> Vec<(Place, What)> {
     let mut told = Vec::new();
     for letter in &thread.letters {
         let step = words::quoted(&words::step_name(&letter.step));
         let text = format!("Put before a person at {step}. {}", words::park_reason(letter.why));
-        told.push((letter.opened_at, What::Event { text }));
+        let place = |at, rank| Place { at, rank, id: letter.id };
+        told.push((place(letter.opened_at, rank::OPENED), What::Event { text }));
         if let (Some(at), DeadLetterStatus::Replayed) = (letter.closed_at, letter.status) {
             let text = "It is confirmed, so that nobody has to look at it any more.".to_owned();
-            told.push((at, What::Event { text }));
+            told.push((place(at, rank::CLOSED), What::Event { text }));
         }
     }
     told

@@ -1,5 +1,6 @@
 //! The HTTP API.
 
+mod audit;
 mod bad_input;
 mod claims;
 mod corrections;

@@ -1,6 +1,7 @@
 //! The program as people run it: real processes, their output, their exit codes, their ends.
 
 mod accounts;
+mod audit;
 mod demo;
 mod drill;
 mod killed;

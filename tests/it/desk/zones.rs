@@ -1,0 +1,88 @@
+//! Each person reads moments in the zone that they chose; and what the page of one's own account
+//! and the page of the program's state tell.
+
+use dead_letter_office::domain::actor::Role;
+
+use crate::support::databases::{TestDatabase, on_both};
+use crate::support::desk::{Desk, PASSWORD};
+
+on_both!(
+    moments_are_written_in_the_readers_zone,
+    one_signs_out_everywhere,
+    the_status_tells_what_waits_and_who_works,
+);
+
+async fn moments_are_written_in_the_readers_zone(db: TestDatabase) {
+    let mut desk = Desk::start(db).await;
+    let (operation, letter) = desk.dead_letter("keyed", "order-1").await;
+    let mut olga = desk.signed_in(Role::Operator).await;
+    let mut vera = desk.signed_in(Role::Viewer).await;
+    let utc = "title=\"29 Nov 2026, 09:00:00 UTC\"";
+    let paths = [
+        format!("/operations/{operation}"),
+        format!("/dead-letters/{letter}"),
+        "/operations".to_owned(),
+        "/audit".to_owned(),
+        "/account".to_owned(),
+    ];
+    for path in &paths {
+        assert!(olga.get(path).await.expect(200).text.contains(utc), "{path}");
+    }
+    let page = olga.get("/account").await.expect(200);
+    assert_eq!(page.first("#in-zone option[selected]"), "UTC");
+    for wrong in ["", "Mars/Olympus", "europe/berlin"] {
+        let reply = olga.post("/account/zone", &[("zone", wrong)]).await.expect(422);
+        assert!(reply.words().contains("Choose a zone of the list."), "{wrong}");
+    }
+    assert_eq!(olga.post("/account/zone", &[("zone", "America/New_York")]).await.location(), "/account");
+    let page = olga.get("/account").await.expect(200);
+    assert_eq!(page.first("#in-zone option[selected]"), "America/New York");
+    assert!(page.words().contains("Full times are in America/New_York."));
+    let both = "title=\"29 Nov 2026, 04:00:00 America/New_York; 29 Nov 2026, 09:00:00 UTC\"";
+    for path in &paths {
+        assert!(olga.get(path).await.expect(200).text.contains(both), "{path}");
+        assert!(vera.get(path).await.expect(200).text.contains(utc), "{path} for another reader");
+    }
+    desk.app.raw().await.execute("UPDATE users SET zone = 'Gone/Nowhere'").await;
+    assert!(olga.get("/account").await.expect(200).text.contains(utc), "a zone that is no more");
+}
+
+async fn one_signs_out_everywhere(db: TestDatabase) {
+    let desk = Desk::start(db).await;
+    let mut here = desk.signed_in(Role::Operator).await;
+    let mut elsewhere = desk.nobody();
+    elsewhere.sign_in("operator", PASSWORD).await;
+    let mut vera = desk.signed_in(Role::Viewer).await;
+    assert_eq!(here.post("/account/sign-out", &[]).await.location(), "/login");
+    assert!(!here.is_in().await && !elsewhere.is_in().await && vera.is_in().await);
+    let audit = vera.get("/audit?action=sign_out").await.expect(200);
+    assert!(audit.first("table.audit tbody").contains("operator signed out: everywhere"), "{}", audit.words());
+}
+
+async fn the_status_tells_what_waits_and_who_works(db: TestDatabase) {
+    let mut desk = Desk::start(db).await;
+    let mut vera = desk.signed_in(Role::Viewer).await;
+    let before = vera.get("/status").await.expect(200);
+    assert!(before.first("section[aria-labelledby=nodes]").contains("No attempt was made so far."));
+    desk.app.submit("keyed", "done").await;
+    desk.app.run_until_idle().await;
+    desk.app.submit("plain", "waits").await;
+    desk.app.clock.advance(std::time::Duration::from_mins(4));
+    let mut vera = desk.nobody();
+    vera.sign_in("viewer", PASSWORD).await;
+    let page = vera.get("/status").await.expect(200);
+    let program = page.first("section[aria-labelledby=program]");
+    let product = desk.app.engine.db().product();
+    for said in [
+        format!("Dead Letter Office {}", env!("CARGO_PKG_VERSION")),
+        format!("Database {product}, "),
+        "this program's own".to_owned(),
+    ] {
+        assert!(program.contains(&said), "{said}: {program}");
+    }
+    let rows: Vec<String> =
+        page.all("section[aria-labelledby=queues] tbody tr").into_iter().map(|(text, _)| text).collect();
+    assert_eq!(rows, ["Keyed 0 none due 0 no lease", "Lookup 0 none due 0 no lease", "Plain 1 4 min 0 no lease"]);
+    let nodes = page.first("section[aria-labelledby=nodes] tbody tr");
+    assert!(nodes.contains("answers here") && nodes.ends_with("1 0"), "{nodes}");
+}
