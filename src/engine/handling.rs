@@ -16,7 +16,7 @@ use crate::gate::Gate;
 use crate::store::audit::{self, AuditRow};
 use crate::store::dead_letters::{self, DeadLetterRow};
 use crate::store::events::{self, EventKind, EventRow};
-use crate::store::{Commit, Tx, accounts, actions, work};
+use crate::store::{Commit, StoreError, Tx, accounts, actions, work};
 
 /// The longest time that a dead letter may be out of sight.
 pub const MAX_SNOOZE: Duration = Duration::from_hours(90 * 24);
@@ -135,6 +135,16 @@ pub async fn reopen(gate: &Gate, letter: Uuid, request: &Request<'_>) -> Result<
     let answer = serde_json::to_string(&episode.id)?;
     held.done("reopen", episode.id, Some(why), "opened".to_owned(), before, &answer).await?;
     Ok(episode.id)
+}
+
+/// Why a closed episode cannot be opened again, for people; absent when it can.
+pub async fn stays_closed(
+    tx: &mut Tx,
+    thread: &Thread,
+    row: &DeadLetterRow,
+) -> Result<Option<String>, StoreError> {
+    let queued = work::any(tx, thread.operation.id).await?;
+    Ok(reopenable(thread, row, queued).err().map(|why| why.to_string()))
 }
 
 /// What a closed episode's step is known to be, when the episode can be opened again.

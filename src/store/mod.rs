@@ -291,6 +291,7 @@ fn migrator() -> Migrator {
         (2, "engine", include_str!("../../migrations/0002_engine.sql")),
         (3, "hooks", include_str!("../../migrations/0003_hooks.sql")),
         (4, "upkeep", include_str!("../../migrations/0004_upkeep.sql")),
+        (5, "subjects", include_str!("../../migrations/0005_subjects.sql")),
     ];
     let migrations = scripts
         .into_iter()

@@ -9,6 +9,7 @@ pub mod dead_letter;
 pub mod dead_letters;
 pub mod destinations;
 pub mod error;
+pub mod handling;
 pub mod operation;
 pub mod operations;
 pub mod override_form;
@@ -29,6 +30,7 @@ pub fn routes() -> Router<Web> {
         .merge(triage::routes())
         .merge(dead_letters::routes())
         .merge(dead_letter::routes())
+        .merge(handling::routes())
         .merge(operations::routes())
         .merge(operation::routes())
         .merge(ask::routes())
