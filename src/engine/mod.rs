@@ -3,6 +3,7 @@
 
 pub mod accept;
 pub mod actions;
+pub mod approvals;
 pub mod ask;
 pub mod correct;
 pub mod destinations;

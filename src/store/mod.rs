@@ -96,6 +96,7 @@ pub mod events;
 mod filters;
 pub mod hooks;
 pub mod operations;
+pub mod overrides;
 pub mod results;
 pub mod retention;
 pub mod sessions;

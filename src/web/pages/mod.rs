@@ -2,9 +2,12 @@
 
 pub mod access;
 pub mod account;
+pub mod approval;
+pub mod approvals;
 mod ask;
 pub mod audit;
 mod case;
+pub mod correct;
 pub mod dead_letter;
 pub mod dead_letters;
 pub mod destinations;
@@ -39,7 +42,10 @@ pub fn routes() -> Router<Web> {
         .merge(status::routes())
         .merge(replay::routes())
         .merge(resolve::routes())
+        .merge(correct::routes())
         .merge(override_form::routes())
+        .merge(approvals::routes())
+        .merge(approval::routes())
         .merge(access::routes())
         .merge(account::routes())
         .merge(people::routes())

@@ -7,9 +7,13 @@ use crate::domain::words;
 use crate::store::audit::AuditRow;
 
 /// The actions that are written down, and what each is called. Others are shown by their own name.
-pub const ACTIONS: [(&str, &str); 25] = [
+pub const ACTIONS: [(&str, &str); 29] = [
     ("replay", "asked for a replay"),
     ("override", "asked for an override"),
+    ("override_ask", "asked for a second person's word on an override"),
+    ("override_approve", "approved an override"),
+    ("override_refuse", "refused to approve an override"),
+    ("override_withdraw", "took back a request for an override"),
     ("bulk", "asked for a bulk replay"),
     ("lookup", "asked the destination"),
     ("pause", "paused a destination"),
