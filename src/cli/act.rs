@@ -139,7 +139,7 @@ fn settled(context: &Context, thread: &Thread, attempt: &AttemptRow) -> anyhow::
         return Ok(());
     }
     if let Some(letter) = thread.live_letter().filter(|letter| letter.status == DeadLetterStatus::Open) {
-        print(&wrapped(&letter_sentence(thread, letter, &context.config), "  "))?;
+        print(&wrapped(&letter_sentence(thread, letter, &context.config, context.ambient.now()), "  "))?;
         bail!("replayed, and it is a dead letter again");
     }
     match thread.operation.due_at {

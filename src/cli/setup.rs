@@ -56,6 +56,9 @@ pub(super) fn check(path: &Path) -> anyhow::Result<()> {
         if guarantee.operation != last {
             last = &guarantee.operation;
             writeln!(text, "{}", guarantee.operation)?;
+            if config.operations.get(last).is_some_and(|kind| kind.override_approval) {
+                writeln!(text, "  An override waits for a second person's word.")?;
+            }
         }
         writeln!(
             text,

@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus};
 use crate::domain::operation::OperationState;
 use crate::domain::time::Timestamp;
-use crate::domain::words::{self, Facts};
+use crate::domain::words::{self, Facts, Settles};
 use crate::engine::thread::{Entry, Knowledge, Thread};
 use crate::store::attempts::AttemptRow;
 use crate::store::dead_letters::DeadLetterRow;
@@ -24,7 +24,7 @@ pub(super) fn tell(thread: &Thread, config: &Config, now: Timestamp) -> String {
     let _ = head(&mut text, thread, now);
     if let Some(letter) = thread.letters.first() {
         text.push('\n');
-        text.push_str(&wrapped(&letter_sentence(thread, letter, config), ""));
+        text.push_str(&wrapped(&letter_sentence(thread, letter, config, now), ""));
     }
     text.push('\n');
     text.push_str(&knowledge(thread));
@@ -218,7 +218,12 @@ pub(super) fn attempt_facts<'a>(thread: &'a Thread, attempt: &'a AttemptRow, con
 }
 
 /// What happened, what is certain and the safest next step, for an episode.
-pub(super) fn letter_sentence(thread: &Thread, letter: &DeadLetterRow, config: &Config) -> String {
+pub(super) fn letter_sentence(
+    thread: &Thread,
+    letter: &DeadLetterRow,
+    config: &Config,
+    now: Timestamp,
+) -> String {
     if let Some(resolution) = letter.resolution {
         let reason = letter.reason.as_deref().unwrap_or_default();
         return format!(
@@ -246,7 +251,20 @@ pub(super) fn letter_sentence(thread: &Thread, letter: &DeadLetterRow, config: &
         reference: letter.reference.as_deref(),
         error: Some(letter.error.as_str()).filter(|error| !error.is_empty()),
     };
-    words::dead_letter_sentence(letter.why, letter.symptom, letter.certainty, letter.next_action, &facts)
+    let step = thread.steps.iter().find(|step| step.position == letter.position);
+    let done = step.is_some_and(|step| matches!(thread.knowledge_of(step), Knowledge::DoneThere(_)));
+    let contract = config.destinations.get(&letter.destination).map(|known| &known.contract);
+    let sent = step.and_then(|step| thread.request(step.position, step.generation));
+    let class = contract.map(|contract| contract.class_at(sent.map(|sent| sent.first_sent_at), now));
+    let settles = Some(Settles::of(done, class));
+    words::dead_letter_sentence(
+        letter.why,
+        letter.symptom,
+        letter.certainty,
+        letter.next_action,
+        settles,
+        &facts,
+    )
 }
 
 fn wait_told(attempt: &AttemptRow) -> Option<Duration> {

@@ -39,6 +39,8 @@ pub struct OperationType {
     pub mask: Vec<String>,
     /// After this, payload and answers are erased; absent when they are kept.
     pub retain: Option<Duration>,
+    /// An override waits for a second person's word.
+    pub override_approval: bool,
     /// Resolved: the type's words over its first destination's over the file's over the built-in.
     pub retry: RetryPolicy,
     /// In order; never empty.
@@ -146,6 +148,7 @@ fn read(name: &str, table: &Table<'_>, known: &Known<'_>) -> OperationType {
         }
         !span.is_zero()
     });
+    let override_approval = table.flag("override_approval").unwrap_or_default();
     let owner = table.text("owner");
     let search = pointers(table, "search");
     let mask = table.list("mask").iter().filter_map(pointer_of).collect();
@@ -162,6 +165,7 @@ fn read(name: &str, table: &Table<'_>, known: &Known<'_>) -> OperationType {
         search,
         mask,
         retain,
+        override_approval,
         retry,
         steps,
     }

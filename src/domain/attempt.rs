@@ -41,6 +41,32 @@ text_enum! {
 }
 
 text_enum! {
+    /// What an override sends.
+    pub enum OverrideMode {
+        /// The same request under the same key: a destination that still knows it does nothing.
+        SameKey = "same_key",
+        /// A deliberate second effect under a new key.
+        NewEffect = "new_effect",
+    }
+}
+
+text_enum! {
+    /// Where a request for an override stands.
+    pub enum RequestState {
+        /// Nobody has decided.
+        Waiting = "waiting",
+        /// A second person said yes, and it was asked for.
+        Approved = "approved",
+        /// A second person said no.
+        Refused = "refused",
+        /// Whoever asked took it back.
+        Withdrawn = "withdrawn",
+        /// What it was about is not so any more.
+        Stale = "stale",
+    }
+}
+
+text_enum! {
     /// A check that an override may waive. The others are never waived.
     pub enum Waiver {
         /// The destination's key window has closed.

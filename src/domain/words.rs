@@ -17,6 +17,7 @@ pub use symptoms::title;
 
 use super::attempt::Outcome;
 use super::classify::Symptom;
+use super::contract::Class;
 use super::dead_letter::{Certainty, NextAction};
 use super::decide::ParkReason;
 use symptoms::{happened, leaves_doubt};
@@ -56,6 +57,35 @@ impl Facts<'_> {
     }
 }
 
+/// How the doubt about an effect is settled at its destination now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settles {
+    /// The destination has it: no more than the record is missing.
+    Record,
+    /// It recognises a repeat under the same key.
+    SameKey,
+    /// Repeating it is harmless.
+    Repeat,
+    /// It can be asked.
+    Ask,
+    /// It can neither recognise a repeat nor be asked.
+    OtherMeans,
+}
+
+impl Settles {
+    /// From whether the effect is known to be there, and what the destination's promise is worth
+    /// now; absent where it is no longer configured.
+    pub const fn of(done: bool, class: Option<Class>) -> Self {
+        match class {
+            _ if done => Self::Record,
+            Some(Class::Keyed) => Self::SameKey,
+            Some(Class::Idempotent) => Self::Repeat,
+            Some(Class::LookupOnly) => Self::Ask,
+            Some(Class::Neither) | None => Self::OtherMeans,
+        }
+    }
+}
+
 /// What happened in one attempt, and what is known after it.
 pub fn attempt_sentence(symptom: Symptom, outcome: Outcome, facts: &Facts<'_>) -> String {
     let (destination, step) = (facts.destination(), facts.step());
@@ -79,18 +109,22 @@ pub fn dead_letter_sentence(
     symptom: Symptom,
     certainty: Certainty,
     next_action: NextAction,
+    settles: Option<Settles>,
     facts: &Facts<'_>,
 ) -> String {
-    let [what, next] = dead_letter_parts(why, symptom, certainty, next_action, facts);
+    let [what, next] = dead_letter_parts(why, symptom, certainty, next_action, settles, facts);
     format!("{what} {next}")
 }
 
-/// The same in two parts: what happened and what is known of it, and the safest next step.
+/// The same in two parts: what happened and what is known of it, and the safest next step. That
+/// follows `settles` where something is in doubt, as the buttons do; a list, which has not looked
+/// that far, leaves it out.
 pub fn dead_letter_parts(
     why: ParkReason,
     symptom: Symptom,
     certainty: Certainty,
     next_action: NextAction,
+    settles: Option<Settles>,
     facts: &Facts<'_>,
 ) -> [String; 2] {
     let mut text = capitalised(&happened(symptom, facts));
@@ -99,7 +133,7 @@ pub fn dead_letter_parts(
         text.push(' ');
         text.push_str(&part);
     }
-    [text, format!("Safest next step: {}.", step_to_take(next_action, why, symptom, facts))]
+    [text, format!("Safest next step: {}.", step_to_take(next_action, why, symptom, settles, facts))]
 }
 
 /// What many failures have in common, as a heading: what happened, and nothing on its effect.
@@ -173,14 +207,27 @@ fn known(symptom: Symptom, certainty: Certainty, facts: &Facts<'_>) -> String {
     }
 }
 
-fn step_to_take(action: NextAction, why: ParkReason, symptom: Symptom, facts: &Facts<'_>) -> String {
+fn step_to_take(
+    action: NextAction,
+    why: ParkReason,
+    symptom: Symptom,
+    settles: Option<Settles>,
+    facts: &Facts<'_>,
+) -> String {
     let destination = facts.destination();
     match action {
-        // It cannot be asked, and saying otherwise sends a person to a door that is not there.
-        NextAction::CheckDestination if why == ParkReason::NoWayToKnow => {
-            "find out by other means whether it happened".into()
-        }
-        NextAction::CheckDestination => format!("ask {destination}"),
+        _ if settles == Some(Settles::Record) => "record it as completed".into(),
+        // To say that a destination can be asked which cannot sends a person to a door that is not
+        // there.
+        NextAction::CheckDestination => match settles {
+            Some(Settles::SameKey) => {
+                format!("replay it with the same key, which {destination} recognises")
+            }
+            Some(Settles::Repeat) => "replay it; repeating it is harmless".into(),
+            Some(Settles::Ask) => format!("ask {destination}"),
+            _ if why == ParkReason::LookupNeeded => format!("ask {destination}"),
+            _ => "find out by other means whether it happened".into(),
+        },
         NextAction::Replay => "replay it".into(),
         NextAction::FixData => "correct the data and send the correction".into(),
         NextAction::FixPermission => match symptom {

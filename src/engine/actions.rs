@@ -7,6 +7,7 @@ pub use super::preview::preview;
 pub use super::resolve::{Resolve, resolve};
 use super::thread::Thread;
 use crate::domain::actor::{Actor, Right};
+pub use crate::domain::attempt::OverrideMode;
 use crate::domain::attempt::{Cause, Waiver};
 use crate::domain::dead_letter::{DeadLetterStatus, Resolution};
 use crate::domain::lookup::Task;
@@ -35,16 +36,6 @@ pub struct Request<'a> {
     pub origin: &'a str,
 }
 
-text_enum! {
-    /// What an override sends.
-    pub enum OverrideMode {
-        /// The same request under the same key: a destination that still knows it does nothing.
-        SameKey = "same_key",
-        /// A deliberate second effect under a new key.
-        NewEffect = "new_effect",
-    }
-}
-
 /// Why an action was not done. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ActionError {
@@ -64,8 +55,11 @@ pub enum ActionError {
     #[error("{0}")]
     Busy(String),
     /// It is closed, or being tried again.
-    #[error("this dead letter is {0}, so it cannot be resolved now")]
+    #[error("this dead letter is {0}, so this cannot be done with it now")]
     NotOpen(DeadLetterStatus),
+    /// What was settled before stands; the text says what can be done instead.
+    #[error("{0}")]
+    Settled(String),
     /// The ledger said no.
     #[error(transparent)]
     Gate(#[from] GateError),
@@ -95,7 +89,7 @@ pub async fn override_checks(
     request: &Request<'_>,
 ) -> Result<Verdict, ActionError> {
     accepts(accept_duplicate)?;
-    let plan = Plan { cause: Cause::Override, mode: Some(mode), letter: None };
+    let plan = Plan { cause: Cause::Override, mode: Some(mode), letter: None, approved_by: None };
     send_again(gate, operation, request, plan).await
 }
 
@@ -127,29 +121,45 @@ pub async fn override_letter(
     request: &Request<'_>,
 ) -> Result<Verdict, ActionError> {
     accepts(accept_duplicate)?;
-    let plan = Plan { cause: Cause::Override, mode: Some(mode), letter: Some(letter.id) };
+    let plan = Plan { cause: Cause::Override, mode: Some(mode), letter: Some(letter.id), approved_by: None };
     send_again(gate, letter.operation_id, request, plan).await
 }
 
-struct Plan {
-    cause: Cause,
-    mode: Option<OverrideMode>,
+/// What is to be sent again, and at whose word.
+pub(super) struct Plan<'a> {
+    pub(super) cause: Cause,
+    pub(super) mode: Option<OverrideMode>,
     /// The dead letter that the person had before them.
-    letter: Option<Uuid>,
+    pub(super) letter: Option<Uuid>,
+    /// The second person who said yes to it.
+    pub(super) approved_by: Option<&'a str>,
 }
 
-impl Plan {
-    const REPLAY: Self = Self { cause: Cause::Replay, mode: None, letter: None };
+impl Plan<'_> {
+    const REPLAY: Self = Self { cause: Cause::Replay, mode: None, letter: None, approved_by: None };
+
+    fn right(&self) -> Right {
+        if self.mode.is_some() { Right::Override } else { Right::Replay }
+    }
+}
+
+/// How a plan would go, on a locked operation.
+pub(super) struct Judged {
+    asked: NewWork,
+    examined: Examined,
+    /// The checks that it waives.
+    pub(super) waived: Vec<Waiver>,
+    pub(super) thread: Thread,
+    pub(super) answer: Verdict,
 }
 
 async fn send_again(
     gate: &Gate,
     operation: Uuid,
     request: &Request<'_>,
-    plan: Plan,
+    plan: Plan<'_>,
 ) -> Result<Verdict, ActionError> {
-    let right = if plan.mode.is_some() { Right::Override } else { Right::Replay };
-    permitted(request.actor, right)?;
+    permitted(request.actor, plan.right())?;
     let reason = reason(request.reason)?;
     let actor = request.actor.to_string();
     let now = gate.ambient().now();
@@ -162,35 +172,84 @@ async fn send_again(
         return Ok(serde_json::from_str(&earlier)?);
     }
     work::lock_operation(&mut tx, operation).await?;
-    let mut asked = asked(gate, operation, request.actor, plan.cause, String::new());
-    let strict = examine(gate, &mut tx, &asked, request.actor, right).await?;
+    let judged = judge(gate, &mut tx, operation, request.actor, &plan).await?;
+    let why = Request { reason: &reason, ..request.clone() };
+    let answer = carry_out(gate, &mut tx, judged, &plan, &why).await?;
+    actions::answer(&mut tx, &actor, request.action_id, operation, &serde_json::to_string(&answer)?).await?;
+    tx.commit(Commit::Action).await?;
+    Ok(answer)
+}
+
+/// Judges a plan on a locked operation; nothing is changed.
+pub(super) async fn judge(
+    gate: &Gate,
+    tx: &mut Tx,
+    operation: Uuid,
+    actor: &Actor,
+    plan: &Plan<'_>,
+) -> Result<Judged, ActionError> {
+    let right = plan.right();
+    let mut asked = asked(gate, operation, actor, plan.cause, String::new());
+    let strict = examine(gate, tx, &asked, actor, right).await?;
     let (examined, waived) = match plan.mode {
         None => (strict, Vec::new()),
         Some(mode) => {
             let waived = waivable(&strict, mode);
             asked.waived = waived.iter().map(|w| w.as_str()).collect::<Vec<_>>().join(" ");
-            (examine(gate, &mut tx, &asked, request.actor, right).await?, waived)
+            (examine(gate, tx, &asked, actor, right).await?, waived)
         }
     };
-    let thread = Thread::load(&mut tx, operation).await?.ok_or(ActionError::NotFound)?;
+    let thread = Thread::load(tx, operation).await?.ok_or(ActionError::NotFound)?;
     let mut answer = verdict(&examined, &thread);
-    if plan.mode == Some(OverrideMode::SameKey) && waived.is_empty() && examined.examination.passed() {
-        answer.verdict = VerdictKind::Refused;
-        answer.reason =
-            String::from("No check stands in the way, so there is nothing to override: replay it.");
-    }
-    if answer.verdict == VerdictKind::Accepted
-        && let Some(letter) = thread.letters.iter().find(|letter| Some(letter.id) == plan.letter)
-        && let Some(how) = letter.resolution
+    let accepted = answer.verdict == VerdictKind::Accepted;
+    let closed_as = thread.letters.iter().find(|letter| Some(letter.id) == plan.letter);
+    let closed_as = closed_as.and_then(|letter| Some((letter.resolution?, letter)));
+    let approval = plan.mode.is_some() && plan.approved_by.is_none();
+    let refused = if plan.mode == Some(OverrideMode::SameKey)
+        && waived.is_empty()
+        && examined.examination.passed()
     {
+        Some("No check stands in the way, so there is nothing to override: replay it.".to_owned())
+    } else if let (true, Some((how, letter))) = (accepted, closed_as) {
+        Some(closed(how, letter))
+    } else if accepted && approval && needs_approval(gate, &thread.operation.kind) {
+        Some(format!(
+            "An override of {} waits for a second person: ask for it on the desk, where somebody else approves \
+                 it.",
+            thread.operation.kind
+        ))
+    } else {
+        None
+    };
+    if let Some(why) = refused {
         answer.verdict = VerdictKind::Refused;
-        answer.reason = closed(how, letter);
+        answer.reason = why;
     }
+    Ok(Judged { asked, examined, waived, thread, answer })
+}
+
+/// Whether an override of a type's operations waits for a second person's word.
+pub fn needs_approval(gate: &Gate, kind: &str) -> bool {
+    gate.config().operations.get(kind).is_some_and(|kind| kind.override_approval)
+}
+
+/// Does what was judged, and writes down who asked for it with what result.
+pub(super) async fn carry_out(
+    gate: &Gate,
+    tx: &mut Tx,
+    judged: Judged,
+    plan: &Plan<'_>,
+    request: &Request<'_>,
+) -> Result<Verdict, ActionError> {
+    let Judged { asked, examined, waived, thread, mut answer } = judged;
+    let operation = thread.operation.id;
+    let actor = request.actor.to_string();
+    let now = gate.ambient().now();
     if answer.verdict == VerdictKind::Accepted {
         let new_effect = plan.mode == Some(OverrideMode::NewEffect);
-        if gate.requeue(&mut tx, &examined.facts, &asked, new_effect).await? {
-            dead_letters::replaying(&mut tx, operation).await?;
-            work::announce(&mut tx).await?;
+        if gate.requeue(tx, &examined.facts, &asked, new_effect).await? {
+            dead_letters::replaying(tx, operation).await?;
+            work::announce(tx).await?;
             answer.reason = String::from(match plan.mode {
                 Some(OverrideMode::NewEffect) => "It will be sent under a new key, as a second effect.",
                 Some(OverrideMode::SameKey) => {
@@ -207,19 +266,17 @@ async fn send_again(
     let entry = AuditRow {
         id: gate.ambient().id(),
         at: now,
-        actor: actor.clone(),
+        actor,
         action: plan.cause.as_str().to_owned(),
         operation_id: Some(operation),
         dead_letter_id: thread.live_letter().map(|letter| letter.id),
         subject: None,
-        reason: Some(reason),
+        reason: Some(request.reason.to_owned()),
         result: answer.verdict.as_str().to_owned(),
-        detail: detail(&plan, &waived, &answer),
+        detail: detail(plan, &waived, &answer),
         origin: request.origin.to_owned(),
     };
-    audit::insert(&mut tx, &entry).await?;
-    actions::answer(&mut tx, &actor, request.action_id, operation, &serde_json::to_string(&answer)?).await?;
-    tx.commit(Commit::Action).await?;
+    audit::insert(tx, &entry).await?;
     Ok(answer)
 }
 
@@ -248,6 +305,11 @@ pub(super) fn reason(text: &str) -> Result<String, ActionError> {
             "the reason has {length} characters; at most {MAX_REASON} are kept"
         ))),
     }
+}
+
+/// A reason that may be left out.
+pub(super) fn remark(text: &str) -> Result<Option<String>, ActionError> {
+    if text.trim().is_empty() { Ok(None) } else { reason(text).map(Some) }
 }
 
 pub(super) async fn take(
@@ -321,9 +383,10 @@ fn run(operation: Uuid, by: &str, since: Timestamp) -> Run {
     Run { by: by.to_owned(), since, url: format!("/operations/{operation}") }
 }
 
-fn detail(plan: &Plan, waived: &[Waiver], answer: &Verdict) -> String {
+fn detail(plan: &Plan<'_>, waived: &[Waiver], answer: &Verdict) -> String {
     let Some(mode) = plan.mode else { return answer.reason.clone() };
     let names: Vec<&str> = waived.iter().map(|waiver| waiver.as_str()).collect();
     let known = answer.known_result.as_ref().map_or("nothing was known of the effect", |known| &known.how);
-    format!("mode {mode}; waived: {}; then known: {known}", names.join(", "))
+    let second = plan.approved_by.map(|name| format!("; approved by {name}")).unwrap_or_default();
+    format!("mode {mode}; waived: {}; then known: {known}{second}", names.join(", "))
 }

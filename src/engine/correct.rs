@@ -8,7 +8,7 @@ use super::accept::{SubmitError, given_key};
 use super::actions::{self, ActionError, Request, permitted, reason, take};
 use super::draft::{Draft, Origin};
 use super::thread::{Knowledge, Thread};
-use crate::domain::actor::Right;
+use crate::domain::actor::{Actor, Right};
 use crate::domain::attempt::Outcome;
 use crate::domain::operation::{NewOperation, OperationState, StepState};
 use crate::domain::time::Timestamp;
@@ -140,24 +140,8 @@ pub async fn correct(
     if let Some(earlier) = take(&mut tx, &actor, request.action_id, &subject, now).await? {
         return Ok(serde_json::from_str(&earlier).map_err(ActionError::from)?);
     }
-    work::lock_operation(&mut tx, operation).await?;
-    let free = work::seize(&mut tx, operation).await?;
-    let thread = Thread::load(&mut tx, operation).await?.ok_or(ActionError::NotFound)?;
-    let waiting = if free { work::one(&mut tx, operation).await? } else { None };
-    in_the_way(&thread, free, waiting.as_ref(), now)?;
-    if draft.digest == thread.operation.digest {
-        return Err(Uncorrectable::Unchanged.into());
-    }
-    let origin = || Origin {
-        correlation_id: thread.operation.correlation_id.clone(),
-        source: thread.operation.source.clone(),
-        by: actor.clone(),
-        corrects: Some(operation),
-    };
-    let keys = keys(&draft, correction.key, &thread.operation)?;
-    let new = store(gate, &mut tx, &draft, keys, origin).await?;
-    // A slip in the data is told to whoever made it, not to the next person who finds a dead letter.
-    gate.try_out(&mut tx, new.id, request.actor).await?.map_err(SubmitError::Malformed)?;
+    let Placed { thread, waiting, new, .. } =
+        place(gate, &mut tx, operation, &draft, correction.key, request.actor).await?;
     if let Some(facts) = &waiting {
         let last = thread.attempts.iter().rev().find(|attempt| {
             attempt.position == facts.position
@@ -206,6 +190,96 @@ pub async fn correct(
     work::announce(&mut tx).await?;
     tx.commit(Commit::Action).await?;
     Ok(new.id)
+}
+
+/// What a correction would make at this moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// The new operation's key.
+    pub key: String,
+    /// Why it is that one.
+    pub from: KeyFrom,
+}
+
+/// Where the key of a corrected operation comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyFrom {
+    /// A person chose it.
+    Given,
+    /// The type makes it of facts in the payload, and they changed.
+    Derived,
+    /// The operation's own, with a number behind it.
+    Numbered,
+}
+
+/// How a correction would go, or why it would not: the very steps of one, and nothing is kept.
+pub async fn preview(
+    gate: &Gate,
+    operation: Uuid,
+    correction: Correction,
+    actor: &Actor,
+) -> Result<Outlook, CorrectError> {
+    permitted(actor, Right::Correct)?;
+    let mut tx = gate.db().begin().await?;
+    let row = operations::by_id(&mut tx, operation).await?.ok_or(ActionError::NotFound)?;
+    let draft = Draft::read(gate.config(), &row.kind, correction.payload)?;
+    let placed = place(gate, &mut tx, operation, &draft, correction.key, actor).await?;
+    Ok(Outlook { key: placed.new.key.as_str().to_owned(), from: placed.from })
+}
+
+/// What stands in the way of any correction at this moment.
+pub async fn obstacle(gate: &Gate, operation: Uuid) -> Result<Option<Uncorrectable>, CorrectError> {
+    let mut tx = gate.db().begin().await?;
+    Ok(stand(gate, &mut tx, operation).await?.0.err())
+}
+
+/// Whether an operation can be corrected, with its thread and the row of work that waits for it. It
+/// is locked.
+async fn stand(
+    gate: &Gate,
+    tx: &mut Tx,
+    operation: Uuid,
+) -> Result<(Result<(), Uncorrectable>, Thread, Option<WorkRow>), CorrectError> {
+    work::lock_operation(tx, operation).await?;
+    let free = work::seize(tx, operation).await?;
+    let thread = Thread::load(tx, operation).await?.ok_or(ActionError::NotFound)?;
+    let waiting = if free { work::one(tx, operation).await? } else { None };
+    let stands = in_the_way(&thread, free, waiting.as_ref(), gate.ambient().now());
+    Ok((stands, thread, waiting))
+}
+
+/// An operation that is stored in another's place, and what that one was.
+struct Placed {
+    thread: Thread,
+    waiting: Option<WorkRow>,
+    new: NewOperation,
+    from: KeyFrom,
+}
+
+async fn place(
+    gate: &Gate,
+    tx: &mut Tx,
+    operation: Uuid,
+    draft: &Draft<'_>,
+    key: Option<String>,
+    actor: &Actor,
+) -> Result<Placed, CorrectError> {
+    let (stands, thread, waiting) = stand(gate, tx, operation).await?;
+    stands?;
+    if draft.digest == thread.operation.digest {
+        return Err(Uncorrectable::Unchanged.into());
+    }
+    let origin = || Origin {
+        correlation_id: thread.operation.correlation_id.clone(),
+        source: thread.operation.source.clone(),
+        by: actor.to_string(),
+        corrects: Some(operation),
+    };
+    let (from, keys) = keys(draft, key, &thread.operation)?;
+    let new = store(gate, tx, draft, keys, origin).await?;
+    // A slip in the data is told to whoever made it, not to the next person who finds a dead letter.
+    gate.try_out(tx, new.id, actor).await?.map_err(SubmitError::Malformed)?;
+    Ok(Placed { thread, waiting, new, from })
 }
 
 /// What stands in the way of a correction, if anything: only what cannot have happened, and is not
@@ -273,14 +347,23 @@ fn in_the_way(
     }
 }
 
-/// The keys that the new operation may get: the first that is free.
-fn keys(draft: &Draft<'_>, given: Option<String>, old: &OperationRow) -> Result<Vec<String>, SubmitError> {
+/// The keys that the new operation may get, of which it gets the first that is free, and where they
+/// come from.
+fn keys(
+    draft: &Draft<'_>,
+    given: Option<String>,
+    old: &OperationRow,
+) -> Result<(KeyFrom, Vec<String>), SubmitError> {
     // In any case: a payload without the facts of its key is no payload of this type.
     let derived = draft.derived_key()?;
     let derived = derived.map(|key| key.as_str().to_owned()).filter(|key| *key != old.key);
-    Ok(match given.or(derived) {
-        Some(key) => vec![key],
-        None => (1..=MOST_NUMBERS).map(|number| format!("{}:c{number}", unnumbered(old))).collect(),
+    Ok(match (given, derived) {
+        (Some(key), _) => (KeyFrom::Given, vec![key]),
+        (None, Some(key)) => (KeyFrom::Derived, vec![key]),
+        (None, None) => {
+            let numbered = |number| format!("{}:c{number}", unnumbered(old));
+            (KeyFrom::Numbered, (1..=MOST_NUMBERS).map(numbered).collect())
+        }
     })
 }
 

@@ -3,6 +3,7 @@
 
 pub mod accept;
 pub mod actions;
+pub mod approvals;
 pub mod ask;
 pub mod correct;
 pub mod destinations;
@@ -10,6 +11,7 @@ mod draft;
 pub mod evidence;
 pub mod excerpt;
 pub mod guard;
+pub mod handling;
 pub mod hooks;
 pub mod journal;
 pub mod preview;

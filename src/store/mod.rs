@@ -98,6 +98,7 @@ pub mod history;
 pub mod hooks;
 pub mod nodes;
 pub mod operations;
+pub mod overrides;
 pub mod results;
 pub mod retention;
 pub mod sessions;

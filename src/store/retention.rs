@@ -201,8 +201,17 @@ pub async fn erase(tx: &mut Tx, operations: &[Uuid], private: &[&str]) -> Result
 
 /// Forgets operations with all that belongs to them but the audit. Their keys are free again.
 pub async fn forget(tx: &mut Tx, operations: &[Uuid]) -> Result<(), StoreError> {
-    const TABLES: [&str; 8] =
-        ["payloads", "requests", "attempts", "steps", "events", "search", "dead_letters", "actions"];
+    const TABLES: [&str; 9] = [
+        "payloads",
+        "requests",
+        "attempts",
+        "steps",
+        "events",
+        "search",
+        "dead_letters",
+        "override_requests",
+        "actions",
+    ];
     for table in TABLES {
         change(tx, &format!("DELETE FROM {table} WHERE operation_id IN {{}}"), operations).await?;
     }

@@ -6,7 +6,7 @@ use sqlx::{Database, Decode, Encode, Postgres, Sqlite, Type};
 use uuid::Uuid;
 
 use crate::domain::actor::{Role, Scope};
-use crate::domain::attempt::{Cause, Outcome};
+use crate::domain::attempt::{Cause, Outcome, OverrideMode, RequestState};
 use crate::domain::classify::Symptom;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
 use crate::domain::decide::ParkReason;
@@ -31,6 +31,8 @@ stored_as_text!(
     StepState,
     Finding,
     Task,
+    OverrideMode,
+    RequestState,
 );
 
 /// Stores a newtype as what it wraps, on both databases.

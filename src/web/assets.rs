@@ -34,6 +34,8 @@ const CSS: &str = concat!(
     include_str!("../../static/css/base.css"),
     include_str!("../../static/css/shell.css"),
     include_str!("../../static/css/parts.css"),
+    include_str!("../../static/css/handling.css"),
+    include_str!("../../static/css/correct.css"),
     include_str!("../../static/css/tables.css"),
     include_str!("../../static/css/evidence.css"),
     include_str!("../../static/css/charts.css"),

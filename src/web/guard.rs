@@ -199,6 +199,11 @@ impl Fields {
         self.get(name).replace("\r\n", "\n")
     }
 
+    /// Everything that was sent but what is called so: for a form that carries it on.
+    pub fn without(&self, names: &[&str]) -> Vec<(String, String)> {
+        self.0.iter().filter(|(name, _)| !names.contains(&name.as_str())).cloned().collect()
+    }
+
     /// Whether a box was ticked.
     pub fn ticked(&self, name: &str) -> bool {
         self.0.iter().any(|(known, _)| known == name)

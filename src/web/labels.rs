@@ -4,7 +4,7 @@
 use super::known::Known;
 use super::pages::destinations::Stands;
 use crate::domain::actor::{Right, Role};
-use crate::domain::attempt::{Cause, Outcome, Waiver};
+use crate::domain::attempt::{Cause, Outcome, RequestState, Waiver};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
 use crate::domain::lookup::Finding;
 use crate::domain::operation::{OperationState, Severity, StepState};
@@ -108,6 +108,14 @@ marks!(Cause in words::cause => {
     Bulk: "again", "info";
     Override: "key", "maybe";
     Lookup: "search", "info";
+});
+
+marks!(RequestState in words::request_state => {
+    Waiting: "wait", "info";
+    Approved: "done", "good";
+    Refused: "failed", "bad";
+    Withdrawn: "closed", "mute";
+    Stale: "clock", "mute";
 });
 
 marks!(Severity in |value| words::severity(value).label => {

@@ -14,6 +14,8 @@ pub enum Section {
     Triage,
     /// `/dead-letters` and what stands below it.
     DeadLetters,
+    /// `/approvals` and what stands below it.
+    Approvals,
     /// `/operations` and what stands below it.
     Operations,
     /// `/destinations`
@@ -94,6 +96,8 @@ pub struct Layout {
     pub flash: Option<Flash>,
     /// How many dead letters are open, for the rail; `None` when nobody counted.
     pub open: Option<String>,
+    /// How many overrides wait for a second person, for those who may be it; `None` when none does.
+    pub approvals: Option<String>,
     /// The zone in which full times are written.
     pub zone: String,
 }
@@ -108,6 +112,7 @@ impl Layout {
             csrf: csrf.into(),
             flash: None,
             open: None,
+            approvals: None,
             zone: "UTC".into(),
         }
     }

@@ -246,6 +246,22 @@ impl Button {
     }
 }
 
+/// What cannot be pressed, grouped by what it needs: "Resolve, Assign", and why.
+pub fn lacking(buttons: &[Button]) -> Vec<(String, &str)> {
+    let mut groups: Vec<(String, &str)> = Vec::new();
+    for button in buttons {
+        let Some(needs) = button.needs.as_deref() else { continue };
+        match groups.iter_mut().find(|(_, known)| *known == needs) {
+            Some((words, _)) => {
+                words.push_str(", ");
+                words.push_str(&button.words);
+            }
+            None => groups.push((button.words.clone(), needs)),
+        }
+    }
+    groups
+}
+
 /// A text field with what was typed and what is wrong with it.
 #[derive(Clone, Debug, Default)]
 pub struct Field {
@@ -299,6 +315,18 @@ mod tests {
         assert_eq!(long.all.unwrap().chars().count(), 5000);
         assert!(Long::line("short").all.is_none());
         assert_eq!(Long::block("x\n".repeat(40)).head.lines().count(), 12);
+    }
+
+    #[test]
+    fn what_needs_the_same_right_is_said_in_one_line() {
+        let buttons = [
+            Button::locked("Replay", "operators"),
+            Button::new("Note", "#note"),
+            Button::locked("Override", "approvers"),
+            Button::locked("Resolve", "operators"),
+        ];
+        let wanted = [("Replay, Resolve".to_owned(), "operators"), ("Override".to_owned(), "approvers")];
+        assert_eq!(lacking(&buttons), wanted);
     }
 
     #[test]

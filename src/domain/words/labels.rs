@@ -1,7 +1,7 @@
 //! Words and short explanations for the domain's enums.
 
 use crate::domain::actor::{Right, Role, Scope};
-use crate::domain::attempt::{Cause, Outcome, Waiver};
+use crate::domain::attempt::{Cause, Outcome, OverrideMode, RequestState, Waiver};
 use crate::domain::contract::Class;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
 use crate::domain::decide::ParkReason;
@@ -50,6 +50,25 @@ pub const fn certainty(value: Certainty) -> Mark {
         }
     };
     Mark { label, explanation, icon }
+}
+
+/// Where a request for an override stands.
+pub const fn request_state(value: RequestState) -> &'static str {
+    match value {
+        RequestState::Waiting => "waits for a second person",
+        RequestState::Approved => "approved",
+        RequestState::Refused => "refused",
+        RequestState::Withdrawn => "taken back",
+        RequestState::Stale => "out of date",
+    }
+}
+
+/// Under which key an override sends.
+pub const fn override_mode(value: OverrideMode) -> &'static str {
+    match value {
+        OverrideMode::SameKey => "the same key again",
+        OverrideMode::NewEffect => "a new key, for a second effect",
+    }
 }
 
 /// What is known after an attempt.

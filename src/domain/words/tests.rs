@@ -51,7 +51,7 @@ fn every_dead_letter_has_a_readable_and_truthful_sentence() {
             for &symptom in Symptom::ALL {
                 for &certainty in Certainty::ALL {
                     for &next in NextAction::ALL {
-                        let text = dead_letter_sentence(why, symptom, certainty, next, &facts);
+                        let text = dead_letter_sentence(why, symptom, certainty, next, None, &facts);
                         assert_readable(&text);
                         assert!(text.contains("Safest next step: "), "{text}");
                         if certainty == Certainty::MayHaveCompleted {
@@ -115,7 +115,7 @@ const COMMON: [(ParkReason, Symptom, Certainty, NextAction, Facts<'static>, &str
         CHARGE,
         "Stripe answered “charge card” with an error of its own. \
              Sending it again under the same key did not clear it up. It may have happened. \
-             Safest next step: ask Stripe.",
+             Safest next step: find out by other means whether it happened.",
     ),
     (
         P::WindowClosed,
@@ -125,7 +125,7 @@ const COMMON: [(ParkReason, Symptom, Certainty, NextAction, Facts<'static>, &str
         CHARGE,
         "A relay in front of Stripe had no good answer to “charge card”. \
              The time in which Stripe recognises a repeat is over. It may have happened. \
-             Safest next step: ask Stripe.",
+             Safest next step: find out by other means whether it happened.",
     ),
     (
         P::Refused,
@@ -152,7 +152,7 @@ const COMMON: [(ParkReason, Symptom, Certainty, NextAction, Facts<'static>, &str
         N::CheckDestination,
         FACTS,
         "The CRM refused “create ticket”. An earlier attempt may have got through. The ticket may exist. \
-             Safest next step: ask the CRM.",
+             Safest next step: find out by other means whether it happened.",
     ),
     (
         P::KeyConflict,
@@ -217,8 +217,29 @@ const COMMON: [(ParkReason, Symptom, Certainty, NextAction, Facts<'static>, &str
 #[test]
 fn the_twelve_most_common_dead_letters() {
     for (why, symptom, certainty, next, facts, wanted) in COMMON {
-        assert_eq!(dead_letter_sentence(why, symptom, certainty, next, &facts), wanted);
+        assert_eq!(dead_letter_sentence(why, symptom, certainty, next, None, &facts), wanted);
     }
+}
+
+#[test]
+fn in_doubt_the_next_step_is_what_the_destination_can_do_for_it() {
+    let said = |settles, next| {
+        let [_, said] =
+            dead_letter_parts(P::StillUncertain, S::TimedOut, Maybe, next, Some(settles), &CHARGE);
+        said.trim_start_matches("Safest next step: ").to_owned()
+    };
+    for (done, class, wanted) in [
+        (false, Some(Class::Keyed), "replay it with the same key, which Stripe recognises."),
+        (false, Some(Class::Idempotent), "replay it; repeating it is harmless."),
+        (false, Some(Class::LookupOnly), "ask Stripe."),
+        (false, Some(Class::Neither), "find out by other means whether it happened."),
+        (false, None, "find out by other means whether it happened."),
+        (true, Some(Class::LookupOnly), "record it as completed."),
+    ] {
+        assert_eq!(said(Settles::of(done, class), N::CheckDestination), wanted);
+    }
+    // What is not in doubt is not settled by asking.
+    assert_eq!(said(Settles::Ask, N::Replay), "replay it.");
 }
 
 #[test]
@@ -258,6 +279,7 @@ fn foreign_text_cannot_break_a_sentence() {
         Symptom::Rejected,
         Certainty::DefinitelyFailed,
         NextAction::FixData,
+        None,
         &Facts { error: Some(&long), ..FACTS },
     );
     assert!(text.chars().count() < 400 && text.contains('\u{2026}'));

@@ -11,7 +11,7 @@ use crate::web::page::{Layout, Section};
 use crate::web::pages::access::{LoginPage, SetupPage};
 use crate::web::pages::account::{AccountPage, rights_of, zones};
 use crate::web::pages::error::ErrorPage;
-use crate::web::pages::override_form::{self, OverridePage, Waived};
+use crate::web::pages::override_form::{self, OverridePage, Stakes, Waived};
 use crate::web::pages::replay::{Blocked, ReplayPage};
 use crate::web::pages::resolve::{self, ResolvePage};
 use crate::web::pages::verdict::{KnownView, RunView, VerdictPage, VerdictView};
@@ -88,18 +88,28 @@ pub(super) fn resolve_form(w: &Words) -> ResolvePage {
     }
 }
 
+fn stakes(w: &Words) -> Stakes {
+    Stakes {
+        sentence: w.t(SENTENCE),
+        waives: vec![Waived {
+            waiver: Waiver::UnknownOutcome,
+            detail: w.t("No: attempt 3 may have arrived, and the CRM could not say."),
+        }],
+        duplicate: w.t("A second ticket in the CRM for order 10443. The customer may be answered twice."),
+        knowledge: knowledge(w, Known::CannotTell),
+        checks: checks(w, Some(CheckName::OutcomeKnown)),
+        request: Ok(request(w)),
+    }
+}
+
 pub(super) fn override_page(w: &Words) -> OverridePage {
     OverridePage {
         layout: layout(w, "Override", Section::DeadLetters),
         back: back(w),
         action: format!("{ID}/override"),
         action_id: "01987c3e".into(),
-        sentence: w.t(SENTENCE),
-        waives: vec![Waived { waiver: Waiver::UnknownOutcome, detail: w.t("No: attempt 3 may have arrived, and the CRM could not say.") }],
-        duplicate: w.t("A second ticket in the CRM for order 10443. The customer may be answered twice."),
-        knowledge: knowledge(w, Known::CannotTell),
-        checks: checks(w, Some(CheckName::OutcomeKnown)),
-        request: Ok(request(w)),
+        stakes: stakes(w),
+        approval: false,
         same_key: w.t("The CRM still recognises our key until tomorrow 09:01 UTC: if the ticket exists, it answers with that one."),
         new_effect: w.t("The CRM takes it for something new. If the first one exists, there will be two."),
         short_id: w.t("6be2d310"),

@@ -9,10 +9,11 @@ use crate::domain::verdict::{CheckName, VerdictKind};
 use crate::web::known::Known;
 use crate::web::page::{Flash, FlashKind, Section};
 use crate::web::pages::dead_letter::{Closed, DeadLetterPage, Payload};
+use crate::web::pages::handling::{Assign, Form, Handling, Snooze, Snoozed};
 use crate::web::pages::operation::{Episode, Export, OperationPage};
 use crate::web::pages::verdict::VerdictView;
 use crate::web::timeline::{Attempt, Entry, Finding, What};
-use crate::web::view::{Button, Fact, FactValue, Long, Reference};
+use crate::web::view::{Button, Fact, FactValue, Field, Long, Reference};
 
 fn attempt(w: &Words, number: u32, outcome: Outcome, sentence: &str) -> Attempt {
     Attempt {
@@ -115,6 +116,7 @@ pub(super) fn dead_letter(w: &Words) -> DeadLetterPage {
             Button::new("Record as completed", format!("{ID}/resolve?resolution=completed_at_destination")),
             Button::new("Resolve", format!("{ID}/resolve")),
         ],
+        handling: handling(w),
         more: vec![Button::locked("Override", needs), Button::new("See the replay form", format!("{ID}/replay"))],
         steps: steps(w),
         timeline: timeline(w),
@@ -133,6 +135,39 @@ pub(super) fn dead_letter(w: &Words) -> DeadLetterPage {
         },
         related: vec![Reference::here(w.t("charge-order · order 10443 · completed"), "/operations/01987c3e-4b1f-7d02-9c55-1f0a6be2d310"), Reference::here(w.t("An earlier episode, resolved 2 d ago"), ID)],
         operation: Reference::here("The whole operation, to print", "/operations/01987c3e-4b1f-7d02-9c55-1f0a6be2d310"),
+    }
+}
+
+fn handling(w: &Words) -> Handling {
+    let form =
+        |path: &str, field| Form { action: format!("{ID}/{path}"), action_id: "01987c3e".into(), field };
+    let at_once =
+        |words: &str, path: &str| Button::act(words, format!("{ID}/{path}"), vec![("csrf", "c5rf".into())]);
+    Handling {
+        live: true,
+        assignee: w.some("olga"),
+        mine: Some(at_once("Assign to me", "assign")),
+        snoozed: Some(Snoozed {
+            until: ahead(50_000),
+            by: w.some("olga"),
+            wake: Some(at_once("Wake up now", "snooze")),
+        }),
+        assign: Some(Assign {
+            form: form("assign", Field::default()),
+            people: vec![(w.t("anna.k"), false), (w.t("olga"), true)],
+        }),
+        snooze: Some(Snooze {
+            form: form("snooze", Field::default()),
+            offers: vec![
+                ("1h".into(), "1 hour".into()),
+                ("2026-11-30T09:00".into(), "Tomorrow, 9:00".into()),
+            ],
+            earliest: "2026-11-29T09:05".into(),
+            latest: "2027-02-27T09:05".into(),
+        }),
+        note: Some(form("note", Field::wrong(w.t(""), w.t("A note says something.")))),
+        reopen: None,
+        locked: Vec::new(),
     }
 }
 

@@ -162,7 +162,11 @@ pub(super) fn answer(words: &Words) -> Answer {
         ),
         cut: true,
         masked: None,
-        whole: Some(Button::act("Download the body as it came", "/operations/x/attempts/y/answer", vec![("csrf", "x".into())])),
+        whole: Some(Button::act(
+            "Download the body as it came",
+            "/operations/x/attempts/y/answer",
+            vec![("csrf", "x".into())],
+        )),
     }
 }
 

@@ -71,10 +71,7 @@ impl Case {
 
     /// What happened, from the catalogue.
     pub(super) fn sentence(&self, tale: &Tale<'_>) -> String {
-        let attempts = &self.preview.thread.attempts;
-        let last = attempts.iter().rev().find(|attempt| attempt.position == self.letter.position);
-        let told = last.and_then(sentence::told);
-        sentence::dead_letter(tale.config, &self.letter, &tale.mask, told).join(" ")
+        sentence::dead_letter_now(tale, &self.letter).join(" ")
     }
 
     /// Every check and how it goes now.

@@ -3,11 +3,13 @@
 use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
 use uuid::Uuid;
 
 use super::case;
+use super::handling::{self, Handling};
 use super::operation::Stretch;
 use super::verdict::VerdictView;
 use crate::domain::actor::Right;
@@ -16,12 +18,13 @@ use crate::domain::operation::Severity;
 use crate::domain::words;
 use crate::engine::excerpt::Excerpt;
 use crate::store::dead_letters::{self, DeadLetterRow};
+use crate::store::history::Place;
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Signed;
 use crate::web::known::Knowledge;
 use crate::web::labels::Mark as _;
-use crate::web::page::{Layout, Section, render};
+use crate::web::page::{Layout, Section, render_as};
 use crate::web::tell::{Tale, card, facts, list, sentence, timeline};
 use crate::web::timeline::{Entry, Step, What};
 use crate::web::view::{Button, Fact, FactValue, Long, Reference, When};
@@ -39,6 +42,18 @@ async fn show(
 ) -> Result<Response, Failure> {
     let before = stretch.place()?;
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
+    page(&web, &who, id, before, StatusCode::OK, None).await
+}
+
+/// The page; `sent` is a form of it that could not be taken.
+pub(super) async fn page(
+    web: &Web,
+    who: &Signed,
+    id: Uuid,
+    before: Option<Place>,
+    status: StatusCode,
+    sent: Option<&handling::Sent>,
+) -> Result<Response, Failure> {
     let (config, now) = (web.engine.config(), web.engine.ambient().now());
     let mut tx = web.engine.db().read().await?;
     let letter = dead_letters::by_id(&mut tx, id).await?.ok_or(Failure::NotFound)?;
@@ -48,18 +63,19 @@ async fn show(
     let title = format!("{}: {}", tale.name(), words::step_name(&letter.step));
     let layout = list::rail(&mut tx, who.layout(title, Section::DeadLetters).await).await?;
     let related = facts::related(&mut tx, config, thread, &tale, Some(id)).await?;
+    let handling = handling::load(web, &mut tx, who, thread, &letter, sent).await?;
     drop(tx);
-    let told = thread.attempts.iter().rev().find(|attempt| attempt.position == letter.position);
-    let [sentence, next_step] =
-        sentence::dead_letter(config, &letter, &tale.mask, told.and_then(sentence::told));
+    let [sentence, next_step] = sentence::dead_letter_now(&tale, &letter);
     let step = tale.step(letter.position);
     let mut knowledge = card::knowledge_of(&tale, step);
     if letter.status == DeadLetterStatus::Open {
-        let fields = vec![("csrf", who.csrf.clone()), ("action_id", case::action_id(&web, None))];
+        let fields = vec![("csrf", who.csrf.clone()), ("action_id", case::action_id(web, None))];
         knowledge.ask = card::question(&tale, step, fields, Some(letter.id));
     }
     let (buttons, more) = card::buttons(&tale, &letter, &knowledge);
-    Ok(render(&DeadLetterPage {
+    // Every action stands in the one bar.
+    knowledge.ask = None;
+    let page = DeadLetterPage {
         layout,
         certainty: letter.certainty,
         status: letter.status,
@@ -76,6 +92,7 @@ async fn show(
         closed: closed(&letter, &tale),
         knowledge,
         buttons,
+        handling,
         more,
         steps: timeline::steps(&tale, Some(letter.position)),
         timeline: timeline::entries(&tale, &excerpt, &format!("/dead-letters/{id}"), &who.csrf),
@@ -87,7 +104,8 @@ async fn show(
             "The whole operation, to print",
             format!("/operations/{}", letter.operation_id),
         ),
-    }))
+    };
+    Ok(render_as(status, &page))
 }
 
 fn closed(letter: &DeadLetterRow, tale: &Tale<'_>) -> Option<Closed> {
@@ -133,6 +151,8 @@ pub struct DeadLetterPage {
     pub knowledge: Knowledge,
     /// The first one is what the card advises. Empty when nothing is left to do.
     pub buttons: Vec<Button>,
+    /// Who has it, until when it may wait, and the small forms of the bar.
+    pub handling: Handling,
     /// Under "More": override and what else is rare.
     pub more: Vec<Button>,
     /// In order.
@@ -152,6 +172,11 @@ pub struct DeadLetterPage {
 }
 
 impl DeadLetterPage {
+    /// Everything that can be or could be pressed in the bar.
+    fn locked(&self) -> Vec<Button> {
+        self.buttons.iter().chain(&self.handling.locked).cloned().collect()
+    }
+
     /// Severe enough to be said.
     pub fn loud(&self) -> bool {
         self.severity >= Severity::High

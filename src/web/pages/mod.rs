@@ -2,15 +2,19 @@
 
 pub mod access;
 pub mod account;
+pub mod approval;
+pub mod approvals;
 mod ask;
 pub mod audit;
 mod case;
+pub mod correct;
 pub mod dead_letter;
 pub mod dead_letters;
 pub mod destination;
 pub mod destinations;
 pub mod error;
 mod evidence;
+pub mod handling;
 pub mod operation;
 pub mod operations;
 pub mod override_form;
@@ -32,6 +36,7 @@ pub fn routes() -> Router<Web> {
         .merge(triage::routes())
         .merge(dead_letters::routes())
         .merge(dead_letter::routes())
+        .merge(handling::routes())
         .merge(operations::routes())
         .merge(operation::routes())
         .merge(evidence::routes())
@@ -43,7 +48,10 @@ pub fn routes() -> Router<Web> {
         .merge(status::routes())
         .merge(replay::routes())
         .merge(resolve::routes())
+        .merge(correct::routes())
         .merge(override_form::routes())
+        .merge(approvals::routes())
+        .merge(approval::routes())
         .merge(access::routes())
         .merge(account::routes())
         .merge(people::routes())

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 
 use super::access::{Checked, check_password};
@@ -14,7 +14,9 @@ use crate::domain::attempt::Waiver;
 use crate::domain::contract::Class;
 use crate::domain::words;
 use crate::engine::actions::{self, OverrideMode, Request as Asked};
+use crate::engine::approvals;
 use crate::store::dead_letters::DeadLetterRow;
+use crate::store::overrides;
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::{Fields, Posted, Signed};
@@ -37,18 +39,10 @@ pub struct OverridePage {
     pub action: String,
     /// One click is one override.
     pub action_id: String,
-    /// What happened, from the catalogue.
-    pub sentence: String,
-    /// The checks that would be waived, each with what it found.
-    pub waives: Vec<Waived>,
-    /// What a duplicate would mean: "A second ticket in the CRM for order 10443."
-    pub duplicate: String,
-    /// What the destination knows.
-    pub knowledge: Knowledge,
-    /// Every check and how it goes now.
-    pub checks: Vec<CheckRow>,
-    /// What will be sent; or why it cannot be built.
-    pub request: Result<Request, String>,
+    /// What is at stake.
+    pub stakes: Stakes,
+    /// A second person has to approve it before anything is sent.
+    pub approval: bool,
     /// What `same_key` would do here, in a sentence.
     pub same_key: String,
     /// What `new_effect` would do here, in a sentence.
@@ -61,6 +55,43 @@ pub struct OverridePage {
     pub password: Option<Field>,
     /// Why the form is closed: a right, an episode that is closed, a check that nobody may waive.
     pub closed: Option<String>,
+}
+
+/// What is at stake in an override: the same for whoever asks and whoever approves.
+#[derive(Clone, Debug)]
+pub struct Stakes {
+    /// What happened, from the catalogue.
+    pub sentence: String,
+    /// The checks that would be waived, each with what it found.
+    pub waives: Vec<Waived>,
+    /// What a duplicate would mean: "A second ticket in the CRM for order 10443."
+    pub duplicate: String,
+    /// What the destination knows.
+    pub knowledge: Knowledge,
+    /// Every check and how it goes now.
+    pub checks: Vec<CheckRow>,
+    /// What will be sent; or why it cannot be built.
+    pub request: Result<Request, String>,
+}
+
+impl Stakes {
+    pub(super) fn of(case: &Case, tale: &Tale<'_>) -> Self {
+        let knowledge = card::knowledge(tale);
+        let checks = case.checks(tale);
+        let found = |waiver: Waiver| {
+            let check = checks.iter().find(|check| check.name.as_str() == waiver.as_str());
+            check.map(|check| check.detail.clone()).unwrap_or_default()
+        };
+        let waivable = case.preview.waivable.iter();
+        Self {
+            sentence: case.sentence(tale),
+            waives: waivable.map(|&waiver| Waived { waiver, detail: found(waiver) }).collect(),
+            duplicate: duplicate(tale, &knowledge.destination),
+            request: case.request(tale),
+            checks,
+            knowledge,
+        }
+    }
 }
 
 /// What was chosen and typed.
@@ -164,22 +195,20 @@ async fn page(
     let case = Case::load(web, who, id, Right::Override).await?;
     let layout = case.layout(web, who, "Override").await?;
     let tale = case.tale(web, who);
-    let knowledge = card::knowledge(&tale);
-    let checks = case.checks(&tale);
-    let found = |waiver: Waiver| {
-        let check = checks.iter().find(|check| check.name.as_str() == waiver.as_str());
-        check.map(|check| check.detail.clone()).unwrap_or_default()
-    };
+    let stakes = Stakes::of(&case, &tale);
     let waivable = &case.preview.waivable;
-    let destination = &knowledge.destination;
+    let destination = &stakes.knowledge.destination;
+    let approval = actions::needs_approval(web.engine.gate(), &tale.thread.operation.kind);
+    let waits = match approval {
+        true => waiting(web, &case).await?,
+        false => None,
+    };
     Ok(OverridePage {
         layout,
         back: case.back(&tale),
         action: format!("{}/override", case.path()),
         action_id,
-        sentence: case.sentence(&tale),
-        waives: waivable.iter().map(|&waiver| Waived { waiver, detail: found(waiver) }).collect(),
-        duplicate: duplicate(&tale, destination),
+        approval,
         same_key: match card::class(&tale, tale.thread.current_step()) {
             _ if waivable.is_empty() => {
                 "No check stands in the way of this: replay it, without an override.".to_owned()
@@ -200,11 +229,21 @@ async fn page(
         short_id: short_id(&case.letter),
         typed,
         password: (!who.fresh(tale.now)).then(Field::default),
-        closed: case.shut(&tale),
-        request: case.request(&tale),
-        checks,
-        knowledge,
+        closed: case.shut(&tale).or(waits),
+        stakes,
     })
+}
+
+/// Why nobody needs to ask: somebody did.
+async fn waiting(web: &Web, case: &Case) -> Result<Option<String>, Failure> {
+    let mut tx = web.engine.db().read().await?;
+    let row = overrides::waiting_for(&mut tx, case.letter.id).await?;
+    Ok(row.map(|row| {
+        format!(
+            "{} asked for this override already; it waits for a second person on the page Approvals.",
+            row.requested_by
+        )
+    }))
 }
 
 /// What a second effect would be, in the words of the type.
@@ -239,24 +278,49 @@ async fn override_checks(
         let page = page(&web, &who, &id, action_id, typed).await?;
         return Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &page));
     };
-    if !who.fresh(web.engine.ambient().now()) {
-        let password = fields.raw("password").to_owned();
-        let checked = if password.is_empty() {
-            Checked::Wrong
-        } else {
-            check_password(&web, &who.user.name, password, &who.origin).await?
-        };
-        let wrong = "Give your password once more: this needs a sign-in of the last 5 minutes.";
-        if let Some(words) = checked.words(wrong) {
-            let page = page(&web, &who, &id, action_id, typed).await?;
-            let page = OverridePage { password: Some(Field::wrong("", words)), ..page };
-            return Ok(checked.answer(&page));
-        }
-        who.renew(&web).await?;
+    if let Some((checked, words)) = renewed(&web, &mut who, &fields).await? {
+        let page = page(&web, &who, &id, action_id, typed).await?;
+        let page = OverridePage { password: Some(Field::wrong("", words)), ..page };
+        return Ok(checked.answer(&page));
     }
     let actor = who.actor();
     let asked =
         Asked { actor: &actor, action_id: &action_id, reason: &typed.reason.value, origin: &who.origin };
-    let verdict = actions::override_letter(web.engine.gate(), &letter, mode, true, &asked).await?;
+    let gate = web.engine.gate();
+    if actions::needs_approval(gate, &letter.kind) {
+        return match approvals::ask(gate, &letter, mode, &asked).await? {
+            approvals::Asked::Waits(request) => {
+                let text = "Nothing is sent yet: your request waits for a second person.";
+                who.flash(true, text).await?;
+                Ok(Redirect::to(&format!("/approvals/{request}")).into_response())
+            }
+            approvals::Asked::Not(verdict) => case::answer(&web, &who, &id, verdict).await,
+        };
+    }
+    let verdict = actions::override_letter(gate, &letter, mode, true, &asked).await?;
     case::answer(&web, &who, &id, verdict).await
+}
+
+/// Has somebody whose sign-in is not fresh show with their password that it is they who sit there;
+/// what is wrong with it.
+pub(super) async fn renewed(
+    web: &Web,
+    who: &mut Signed,
+    fields: &Fields,
+) -> Result<Option<(Checked, String)>, Failure> {
+    if who.fresh(web.engine.ambient().now()) {
+        return Ok(None);
+    }
+    let password = fields.raw("password").to_owned();
+    let checked = if password.is_empty() {
+        Checked::Wrong
+    } else {
+        check_password(web, &who.user.name, password, &who.origin).await?
+    };
+    let wrong = "Give your password once more: this needs a sign-in of the last 5 minutes.";
+    if let Some(words) = checked.words(wrong) {
+        return Ok(Some((checked, words)));
+    }
+    who.renew(web).await?;
+    Ok(None)
 }

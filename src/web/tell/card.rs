@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::{Tale, list};
 use crate::domain::actor::{Right, Role};
 use crate::domain::contract::{Class, Contract};
-use crate::domain::dead_letter::{DeadLetterStatus, Resolution};
+use crate::domain::dead_letter::{DeadLetterStatus, NextAction, Resolution};
 use crate::domain::operation::StepState;
 use crate::domain::verdict::KnownResult;
 use crate::domain::words;
@@ -113,17 +113,20 @@ pub fn buttons(tale: &Tale<'_>, letter: &DeadLetterRow, card: &Knowledge) -> (Ve
     let step = tale.step(letter.position);
     let doubt = step.is_some_and(|step| step.state == StepState::Uncertain);
     let reference = card.reference.as_ref().map(|reference| reference.text.as_str());
-    let choice = Choice { state: card.state, doubt, class: class(tale, step) };
+    let choice = Choice {
+        state: card.state,
+        doubt,
+        class: class(tale, step),
+        data: letter.next_action == NextAction::FixData,
+    };
     let place = format!("/dead-letters/{}", letter.id);
     let button = |act: &Act| act.button(&place, &card.destination, reference, tale.role);
     let (bar, more) = choice.acts();
     let mut bar: Vec<Button> = bar.iter().map(button).collect();
-    // Where nothing may be sent before it is known whether it happened, finding out comes first.
-    if let Some(ask) = &card.ask
-        && choice.class == Some(Class::LookupOnly)
-        && choice.state == Known::CannotTell
-    {
-        bar.insert(0, ask.clone());
+    if let Some(ask) = &card.ask {
+        // Where nothing may be sent before it is known whether it happened, finding out comes first.
+        let first = choice.class == Some(Class::LookupOnly) && choice.state == Known::CannotTell;
+        bar.insert(usize::from(!first), ask.clone());
     }
     (bar, more.iter().map(button).collect())
 }
@@ -135,6 +138,8 @@ struct Choice {
     /// Something that was sent is unaccounted for.
     doubt: bool,
     class: Option<Class>,
+    /// The data has to change before a send can help.
+    data: bool,
 }
 
 /// An action on a dead letter, by what its button promises.
@@ -154,6 +159,8 @@ enum Act {
     Record {
         known: bool,
     },
+    /// Other data in its place.
+    Correct,
     Resolve,
     Override,
 }
@@ -165,20 +172,23 @@ impl Choice {
             Some(Class::Idempotent) => Some(Act::Repeat { recognised: false }),
             _ => None,
         };
-        match (self.state, safe) {
-            (Known::DoneThere, _) => {
-                (vec![Act::Record { known: true }, Act::Resolve], vec![Act::See, Act::Override])
+        let found = Act::Record { known: false };
+        let replay = match self.state {
+            Known::NotThere if !self.doubt => Some(Act::Replay { seen: true }),
+            Known::NeverReached if !self.doubt => Some(Act::Replay { seen: false }),
+            _ => None,
+        };
+        match (self.state, replay, safe) {
+            (Known::DoneThere, ..) => {
+                (vec![Act::Record { known: true }, Act::Resolve], vec![Act::See, Act::Correct, Act::Override])
             }
-            (Known::NotThere, _) if !self.doubt => {
-                (vec![Act::Replay { seen: true }, Act::Resolve], vec![Act::Override])
+            // What was refused for its data is refused again: the correction comes first.
+            (_, Some(replay), _) if self.data => {
+                (vec![Act::Correct, replay, found, Act::Resolve], vec![Act::Override])
             }
-            (Known::NeverReached, _) if !self.doubt => {
-                (vec![Act::Replay { seen: false }, Act::Resolve], vec![Act::Override])
-            }
-            (_, Some(repeat)) => {
-                (vec![repeat, Act::Record { known: false }, Act::Resolve], vec![Act::Override])
-            }
-            (_, None) => (vec![Act::Record { known: false }, Act::Resolve], vec![Act::See, Act::Override]),
+            (_, Some(replay), _) => (vec![replay, found, Act::Correct, Act::Resolve], vec![Act::Override]),
+            (_, None, Some(repeat)) => (vec![repeat, found, Act::Resolve], vec![Act::Correct, Act::Override]),
+            (_, None, None) => (vec![found, Act::Resolve], vec![Act::See, Act::Correct, Act::Override]),
         }
     }
 }
@@ -190,6 +200,7 @@ impl Act {
             // A form that shows the checks and can refuse: whoever looks may look at it.
             Self::See => Right::View,
             Self::Record { .. } | Self::Resolve => Right::Resolve,
+            Self::Correct => Right::Correct,
             Self::Override => Right::Override,
         }
     }
@@ -206,6 +217,7 @@ impl Act {
             (Self::Record { known: true }, Some(reference)) => format!("Record as completed ({reference})"),
             (Self::Record { known: true }, None) => "Record as completed".to_owned(),
             (Self::Record { known: false }, _) => format!("Found at {destination}: record as completed"),
+            (Self::Correct, _) => "Correct\u{2026}".to_owned(),
             (Self::Resolve, _) => "Resolve\u{2026}".to_owned(),
             (Self::Override, _) => "Send again anyway\u{2026}".to_owned(),
         }
@@ -219,6 +231,7 @@ impl Act {
         let form = match self {
             Self::Replay { .. } | Self::Repeat { .. } | Self::See => "replay".to_owned(),
             Self::Resolve => "resolve".to_owned(),
+            Self::Correct => "correct".to_owned(),
             Self::Override => "override".to_owned(),
             Self::Record { .. } => {
                 let mut pairs = vec![("resolution", Resolution::CompletedAtDestination.to_string())];
@@ -237,7 +250,7 @@ mod tests {
     use super::*;
 
     fn words(state: Known, doubt: bool, class: Class) -> Vec<String> {
-        let (bar, more) = Choice { state, doubt, class: Some(class) }.acts();
+        let (bar, more) = Choice { state, doubt, class: Some(class), data: false }.acts();
         bar.iter().chain(&more).map(|act| act.words("the CRM", Some("TCK-99"))).collect()
     }
 
@@ -261,7 +274,7 @@ mod tests {
         for state in [Known::DoneThere, Known::NotThere, Known::CannotTell, Known::NeverReached] {
             for doubt in [false, true] {
                 for class in Class::ALL.iter().copied() {
-                    let (bar, more) = Choice { state, doubt, class: Some(class) }.acts();
+                    let (bar, more) = Choice { state, doubt, class: Some(class), data: false }.acts();
                     assert!(!bar.contains(&Act::Override) && more.contains(&Act::Override));
                     let replays = |act: &Act| matches!(act, Act::Replay { .. });
                     assert!(!doubt || !bar.iter().any(replays), "{state:?} {class:?}");

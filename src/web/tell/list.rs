@@ -2,11 +2,12 @@
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::domain::actor::Right;
 use crate::domain::dead_letter::DeadLetterStatus;
 use crate::domain::filter::{DeadLetterFilter, Listed};
 use crate::domain::words;
 use crate::store::operations::SearchRow;
-use crate::store::{StoreError, Tx, dead_letters};
+use crate::store::{StoreError, Tx, dead_letters, overrides};
 use crate::web::listing::{Chip, Choice, Pager, Select};
 use crate::web::page::Layout;
 use crate::web::tell::mask::Mask;
@@ -34,10 +35,15 @@ pub async fn count(tx: &mut Tx, filter: &DeadLetterFilter) -> Result<i64, StoreE
     dead_letters::count(tx, filter, MOST_COUNTED + 1).await
 }
 
-/// Writes how many are open beside the rail's entry.
+/// Writes how many are open, and how many overrides wait, beside the rail's entries.
 pub async fn rail(tx: &mut Tx, layout: Layout) -> Result<Layout, StoreError> {
     let open = DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() };
-    Ok(Layout { open: Some(number(count(tx, &open).await?)), ..layout })
+    let approvals = if layout.may(Right::Approve) { overrides::count(tx).await? } else { 0 };
+    Ok(Layout {
+        open: Some(number(count(tx, &open).await?)),
+        approvals: (approvals > 0).then(|| number(approvals)),
+        ..layout
+    })
 }
 
 /// The parameters of a query string. Nothing here can be malformed: what cannot be decoded is text.

@@ -98,6 +98,13 @@ impl Mask {
         self.pointers.iter().any(|pointer| pointer == path)
     }
 
+    /// Whether something inside the value at this place is hidden.
+    pub(super) fn hides_within(&self, path: &str) -> bool {
+        self.pointers
+            .iter()
+            .any(|pointer| pointer.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')))
+    }
+
     /// Text from anywhere, without the values.
     pub fn text(&self, text: &str) -> String {
         match &self.pattern {

@@ -3,7 +3,9 @@
 
 pub mod act;
 pub mod card;
+pub mod change;
 pub mod facts;
+pub mod fields;
 pub mod list;
 pub mod mask;
 mod pretty;

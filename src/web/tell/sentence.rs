@@ -2,22 +2,44 @@
 
 use std::time::Duration;
 
-use super::Tale;
 use super::mask::Mask;
+use super::{Tale, card};
 use crate::config::Config;
 use crate::domain::attempt::Outcome;
 use crate::domain::operation::OperationState;
-use crate::domain::words::{self, Facts};
+use crate::domain::words::{self, Facts, Settles};
+use crate::engine::thread::Knowledge;
 use crate::store::attempts::AttemptRow;
 use crate::store::dead_letters::DeadLetterRow;
 use crate::web::view::When;
 
-/// What happened to a dead letter and what is known of it, and the safest next step.
+/// What happened to a dead letter and what is known of it, and the safest next step: for lists, which
+/// have not looked at what its destination can do for it now.
 pub fn dead_letter(
     config: &Config,
     row: &DeadLetterRow,
     mask: &Mask,
     retry_after: Option<Duration>,
+) -> [String; 2] {
+    parts(config, row, mask, retry_after, None)
+}
+
+/// The same on the pages of one dead letter, whose next step is the one that their first button
+/// offers.
+pub fn dead_letter_now(tale: &Tale<'_>, row: &DeadLetterRow) -> [String; 2] {
+    let last = tale.thread.attempts.iter().rev().find(|attempt| attempt.position == row.position);
+    let step = tale.step(row.position);
+    let done = step.is_some_and(|step| matches!(tale.thread.knowledge_of(step), Knowledge::DoneThere(_)));
+    let settles = Settles::of(done, card::class(tale, step));
+    parts(tale.config, row, &tale.mask, last.and_then(told), Some(settles))
+}
+
+fn parts(
+    config: &Config,
+    row: &DeadLetterRow,
+    mask: &Mask,
+    retry_after: Option<Duration>,
+    settles: Option<Settles>,
 ) -> [String; 2] {
     // Where the private values are not known, an error that may repeat them is not quoted.
     let error = (!mask.is_blind() && !row.error.is_empty()).then(|| mask.cut_text(&row.error));
@@ -32,7 +54,7 @@ pub fn dead_letter(
         reference: reference.as_deref(),
         error: error.as_deref(),
     };
-    words::dead_letter_parts(row.why, row.symptom, row.certainty, row.next_action, &facts)
+    words::dead_letter_parts(row.why, row.symptom, row.certainty, row.next_action, settles, &facts)
 }
 
 /// One attempt's sentence, and that of the wait that follows.
@@ -110,7 +132,8 @@ pub fn operation(tale: &Tale<'_>) -> String {
         .unwrap_or_default();
     match thread.operation.state() {
         OperationState::Completed => {
-            let at = thread.operation.completed_at.map_or_else(String::new, |at| When::at(at, tale.seen()).full);
+            let at =
+                thread.operation.completed_at.map_or_else(String::new, |at| When::at(at, tale.seen()).full);
             let as_reference = current
                 .and_then(|step| step.reference.as_deref())
                 .map(|text| format!(", as {}", tale.mask.text(text)))

@@ -30,11 +30,13 @@ pub fn entries(tale: &Tale<'_>, excerpt: &Excerpt, path: &str, csrf: &str) -> Ve
         let first = Place { at: thread.operation.received_at, rank: 0, id: thread.operation.id };
         found.push((first, received(tale)));
     }
-    let acted = thread.audit.iter().filter(|row| excerpt.shows(rank::ACTION, row.id));
+    let acted = thread.acts().filter(|row| excerpt.shows(rank::ACTION, row.id));
     found.extend(acted.map(|row| (Place { at: row.at, rank: rank::ACTION, id: row.id }, action(tale, row))));
-    found.extend(shown.iter().map(|row| {
-        (Place { at: row.started_at, rank: rank::ATTEMPT, id: row.id }, telling.attempt(row))
-    }));
+    found.extend(
+        shown
+            .iter()
+            .map(|row| (Place { at: row.started_at, rank: rank::ATTEMPT, id: row.id }, telling.attempt(row))),
+    );
     let rows: Vec<&EventRow> =
         thread.events.iter().filter(|row| excerpt.shows(rank::EVENT, row.id)).collect();
     found.extend(events(&rows, &tale.mask));
@@ -182,6 +184,12 @@ fn events(rows: &[&EventRow], mask: &Mask) -> Vec<(Place, What)> {
             last = next;
         }
         let mut text = match row.kind {
+            EventKind::Note => {
+                let text = Long::block(mask.text(&row.detail));
+                let place = Place { at: row.at, rank: rank::EVENT, id: row.id };
+                told.push((place, What::Note { by: row.actor.clone(), text }));
+                continue;
+            }
             EventKind::Duplicate => format!("{} It came from {}.", row.detail, row.actor),
             // Told by the question that brought it.
             EventKind::Found | EventKind::FoundOther | EventKind::FoundAbsent | EventKind::FoundNothing => {
@@ -217,15 +225,17 @@ fn same(row: &EventRow, next: &EventRow) -> bool {
         && next.detail == row.detail
 }
 
-/// Episodes that began, and those that a confirmed replay ended. Those that people ended are told
-/// by the audit.
+/// Episodes that began, and those that a confirmed replay ended. Those that people opened again or
+/// ended are told by the audit.
 fn letters(thread: &Thread) -> Vec<(Place, What)> {
     let mut told = Vec::new();
     for letter in &thread.letters {
-        let step = words::quoted(&words::step_name(&letter.step));
-        let text = format!("Put before a person at {step}. {}", words::park_reason(letter.why));
         let place = |at, rank| Place { at, rank, id: letter.id };
-        told.push((place(letter.opened_at, rank::OPENED), What::Event { text }));
+        if !thread.reopened(letter) {
+            let step = words::quoted(&words::step_name(&letter.step));
+            let text = format!("Put before a person at {step}. {}", words::park_reason(letter.why));
+            told.push((place(letter.opened_at, rank::OPENED), What::Event { text }));
+        }
         if let (Some(at), DeadLetterStatus::Replayed) = (letter.closed_at, letter.status) {
             let text = "It is confirmed, so that nobody has to look at it any more.".to_owned();
             told.push((place(at, rank::CLOSED), What::Event { text }));

@@ -64,7 +64,11 @@ impl Health {
 
     fn of(sample: &[SampleRow], first: i64, bounded: Option<Timestamp>, seen: Seen) -> Self {
         let within = |place: i64| {
-            sample.iter().filter(move |row| hour(row.started_at) == first + place).copied().collect::<Vec<_>>()
+            sample
+                .iter()
+                .filter(move |row| hour(row.started_at) == first + place)
+                .copied()
+                .collect::<Vec<_>>()
         };
         let by_hour: Vec<Vec<SampleRow>> = (0..HOURS).map(within).collect();
         let columns: Vec<Vec<(&'static str, usize)>> = by_hour
@@ -180,7 +184,10 @@ mod tests {
         let now = Timestamp::parse("2026-11-29T09:20:00Z").unwrap();
         let first = hour(now) - (HOURS - 1);
         let none = Health::of(&[], first, None, now.into());
-        assert_eq!((none.counted.as_str(), none.chart.is_none()), ("Nothing was sent there in the last 48 h.", true));
+        assert_eq!(
+            (none.counted.as_str(), none.chart.is_none()),
+            ("Nothing was sent there in the last 48 h.", true)
+        );
         let rows = [sent("2026-11-29T09:01:00Z", 5, Outcome::Done)];
         let oldest = Timestamp::parse("2026-11-29T09:00:30Z");
         let counted = Health::of(&rows, first, oldest, now.into()).counted;
