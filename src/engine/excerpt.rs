@@ -21,7 +21,7 @@ const MIDDLE: i64 = 40;
 /// How much of an answer's body is read where few are shown, in characters.
 const ROOMY: i64 = 20_000;
 /// And where many are.
-const NARROW: i64 = 3_000;
+const NARROW: i64 = 1_200;
 /// Up to so many records are few.
 const FEW: usize = 8;
 

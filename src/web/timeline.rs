@@ -139,8 +139,10 @@ pub struct Answer {
     pub status: Option<String>,
     /// Without credentials.
     pub headers: Vec<(String, String)>,
-    /// As far as it is kept.
+    /// As far as it is kept, or shown.
     pub body: Long,
+    /// How much of it is shown, where that is not all that is kept.
+    pub preview: Option<String>,
     /// It went on past what is kept, or its end never arrived.
     pub cut: bool,
     /// Why some of it is hidden, and what would show it.

@@ -160,6 +160,7 @@ pub(super) fn answer(words: &Words) -> Answer {
         body: Long::block(
             words.t("<html><body><h1>503</h1><p>Upstream is being restarted</p></body></html>"),
         ),
+        preview: words.some("The first 1,200 of 6,043 characters."),
         cut: true,
         masked: None,
         whole: Some(Button::act(

@@ -6,6 +6,7 @@ use super::Tale;
 use super::mask::{HIDDEN, Mask};
 use super::pretty::Laid;
 use crate::domain::attempt::{Outcome, StoredRequest};
+use crate::domain::words;
 use crate::engine::report::{stored_answer, stored_request};
 use crate::store::attempts::AttemptRow;
 use crate::store::operations::RequestRow;
@@ -117,20 +118,24 @@ pub fn came_back(tale: &Tale<'_>, row: &AttemptRow, most: usize, whole: Option<B
     row.status?;
     let stored = stored_answer(row);
     let mask = &tale.mask;
-    let (body, hidden) = if tale.thread.payload.is_none() && row.answer_body.is_none() {
-        (Long::line(ERASED), false)
+    let (body, hidden, is_cut) = if tale.thread.payload.is_none() && row.answer_body.is_none() {
+        (Long::line(ERASED), false, false)
     } else if mask.is_blind() && !stored.body.is_empty() {
-        (Long::line(BLIND), false)
+        (Long::line(BLIND), false, false)
     } else {
         let kept = row.answer_length.and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
         let mut laid = mask.body_within(&stored.body, MOST_LAID);
         laid.whole &= kept <= stored.body.chars().count();
         let hidden = laid.text.contains(HIDDEN) && !stored.body.contains(HIDDEN);
-        (long(&laid, most, kept), hidden)
+        let is_cut = !laid.whole || laid.text.chars().nth(most).is_some();
+        (long(&laid, most, kept), hidden, is_cut)
     };
+    // A longer beginning says so where it is opened.
+    let preview = (is_cut && body.all.is_none()).then(|| format!("{}.", words::capitalised(&body.size)));
     Some(Answer {
         status: stored.status.map(status_line),
         headers: headers(&stored.headers, mask),
+        preview,
         body,
         cut: stored.cut,
         masked: hidden.then(|| "Private values are hidden; what came back holds them.".to_owned()),
@@ -164,10 +169,12 @@ fn long(laid: &Laid, most: usize, total: usize) -> Long {
         return Long::block(laid.text.as_str());
     }
     let beginning = &laid.text[..end.unwrap_or(laid.text.len())];
+    let Long { head, all, .. } = Long::block(beginning);
     Long {
         size: format!("the first {} of {} characters", grouped(beginning.chars().count()), grouped(total)),
-        all: Some(format!("{beginning}\u{2026}")),
-        head: Long::block(beginning).head,
+        // What is short enough to be seen at once is not there twice.
+        head: if all.is_some() { head } else { format!("{head}\u{2026}") },
+        all: all.map(|all| format!("{all}\u{2026}")),
     }
 }
 
@@ -190,6 +197,9 @@ mod tests {
         let long = bounded(&"é".repeat(300_000));
         assert_eq!(long.all.unwrap().chars().count(), MOST_SHOWN + 1);
         assert_eq!(long.size, "the first 20,000 of 300,000 characters");
+        let laid = Laid { text: "x".repeat(5_000), hidden: 0, whole: true };
+        let small = super::long(&laid, 1_000, 5_000);
+        assert_eq!((small.head.chars().count(), small.all), (1_001, None), "not there twice");
         assert!(bounded("short").all.is_none());
     }
 

@@ -13,9 +13,10 @@ async fn the_audit_is_filtered_and_walked(db: TestDatabase) {
     let mut desk = Desk::start(db).await;
     let mut operations = Vec::new();
     for key in ["order-1", "order-2", "order-3"] {
-        let (operation, _) = desk.dead_letter("keyed", key).await;
-        desk.app.replay_as(&person("olga", Role::Operator), operation, key).await.unwrap();
-        operations.push(operation);
+        operations.push(desk.dead_letter("keyed", key).await.0);
+    }
+    for (action_id, operation) in ["a", "b", "c"].iter().zip(&operations) {
+        desk.app.replay_as(&person("olga", Role::Operator), *operation, action_id).await.unwrap();
     }
     let token = desk.token(Scope::Read).await;
     let get = async |query: &str, status| {

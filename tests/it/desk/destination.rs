@@ -49,7 +49,7 @@ async fn a_destination_tells_how_it_stands(db: TestDatabase) {
 
     let billing = vera.get("/destinations/billing").await.expect(200);
     let promised = billing.first("section[aria-labelledby=promised]");
-    assert!(promised.contains("Stripe, as documented on 20"), "{promised}");
+    assert!(promised.contains("Stripe API v1, as documented on 20"), "{promised}");
     let limits = billing.first("section[aria-labelledby=limits]");
     assert!(
         limits.contains("Requests a second 20") && limits.contains("Opens after 10 failures in a row"),
