@@ -12,6 +12,7 @@ use crate::domain::dead_letter::{DeadLetterStatus, Resolution};
 use crate::domain::lookup::Task;
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::{CheckName, Run, Verdict, VerdictKind};
+use crate::domain::words;
 use crate::gate::examine::Examined;
 use crate::gate::{Gate, GateError};
 use crate::store::audit::{self, AuditRow};
@@ -121,6 +122,18 @@ pub async fn replay_letter(
     send_again(gate, letter.operation_id, request, plan).await
 }
 
+/// The same for a member of a bulk action. The dead letter that was frozen is meant, and no later one
+/// of its operation.
+pub(super) async fn replay_member(
+    gate: &Gate,
+    operation: Uuid,
+    letter: Uuid,
+    request: &Request<'_>,
+) -> Result<Verdict, ActionError> {
+    let plan = Plan { cause: Cause::Bulk, mode: None, letter: Some(letter) };
+    send_again(gate, operation, request, plan).await
+}
+
 /// An override for the operation of a dead letter; as above.
 pub async fn override_letter(
     gate: &Gate,
@@ -143,6 +156,18 @@ struct Plan {
 
 impl Plan {
     const REPLAY: Self = Self { cause: Cause::Replay, mode: None, letter: None };
+
+    /// Why nothing is sent for this dead letter any more.
+    fn shut(&self, letter: &DeadLetterRow) -> Option<String> {
+        match letter.resolution {
+            Some(how) => Some(closed(how, letter)),
+            None if self.cause == Cause::Bulk && letter.closed_at.is_some() => Some(format!(
+                "The dead letter that was chosen is {}; what waits now is another one.",
+                words::dead_letter_status(letter.status)
+            )),
+            None => None,
+        }
+    }
 }
 
 async fn send_again(
@@ -184,10 +209,10 @@ async fn send_again(
     }
     if answer.verdict == VerdictKind::Accepted
         && let Some(letter) = thread.letters.iter().find(|letter| Some(letter.id) == plan.letter)
-        && let Some(how) = letter.resolution
+        && let Some(why) = plan.shut(letter)
     {
         answer.verdict = VerdictKind::Refused;
-        answer.reason = closed(how, letter);
+        answer.reason = why;
     }
     if answer.verdict == VerdictKind::Accepted {
         let new_effect = plan.mode == Some(OverrideMode::NewEffect);

@@ -4,6 +4,7 @@
 pub mod accept;
 pub mod actions;
 pub mod ask;
+pub mod bulk;
 pub mod correct;
 pub mod destinations;
 mod draft;
@@ -95,7 +96,8 @@ impl Engine {
         Ok(Worker::new(self.gate.clone(), Arc::new(sender), Arc::clone(&self.wake)))
     }
 
-    /// Runs the worker, the ear for other nodes' words and the upkeep until told to stop.
+    /// Runs the worker, the ear for other nodes' words, the upkeep and bulk actions until told
+    /// to stop.
     pub fn start(&self, stop: &watch::Receiver<bool>) -> Result<JoinHandle<()>, SenderError> {
         let worker = self.worker()?;
         tokio::spawn(upkeep::listen(self.db().clone(), Arc::clone(&self.wake), stop.clone()));
@@ -105,6 +107,7 @@ impl Engine {
             self.ambient().clone(),
             stop.clone(),
         ));
+        tokio::spawn(bulk::run(self.gate.clone(), Arc::clone(&self.wake), stop.clone()));
         Ok(tokio::spawn(worker.run(stop.clone())))
     }
 }

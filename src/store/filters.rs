@@ -1,6 +1,6 @@
 //! Turns the domain's filters into conditions. Every value is bound, never written into the text.
 
-use sqlx::query::QueryAs;
+use sqlx::query::{Query, QueryAs};
 use sqlx::{Encode, Type};
 use uuid::Uuid;
 
@@ -60,6 +60,11 @@ impl Conditions {
         }
     }
 
+    /// The placeholder of an id that the clause does not name.
+    pub(super) fn id(&mut self, id: Uuid) -> String {
+        self.bind(Bound::Id(id))
+    }
+
     /// The clause alone, for counting.
     pub(super) fn clause(&self) -> &str {
         &self.text
@@ -81,26 +86,34 @@ impl Conditions {
     }
 }
 
-/// Binds the values in order, on either database.
-pub(super) fn bind_all<'q, DB, O>(
-    mut query: QueryAs<'q, DB, O, <DB as sqlx::Database>::Arguments>,
-    values: &'q [Bound],
-) -> QueryAs<'q, DB, O, <DB as sqlx::Database>::Arguments>
-where
-    DB: sqlx::Database,
-    &'q str: Encode<'q, DB> + Type<DB>,
-    i64: Encode<'q, DB> + Type<DB>,
-    Uuid: Encode<'q, DB> + Type<DB>,
-{
-    for value in values {
-        query = match value {
-            Bound::Text(text) => query.bind(text.as_str()),
-            Bound::Number(number) => query.bind(*number),
-            Bound::Id(id) => query.bind(*id),
-        };
-    }
-    query
+/// Declares a function that binds the values in order, on either database, to one kind of query.
+macro_rules! binds {
+    ($name:ident, $query:ident<$($parameter:ident),+>) => {
+        /// Binds the values in order, on either database.
+        pub(super) fn $name<'q, $($parameter),+>(
+            mut query: $query<'q, $($parameter,)+ <DB as sqlx::Database>::Arguments>,
+            values: &'q [Bound],
+        ) -> $query<'q, $($parameter,)+ <DB as sqlx::Database>::Arguments>
+        where
+            DB: sqlx::Database,
+            &'q str: Encode<'q, DB> + Type<DB>,
+            i64: Encode<'q, DB> + Type<DB>,
+            Uuid: Encode<'q, DB> + Type<DB>,
+        {
+            for value in values {
+                query = match value {
+                    Bound::Text(text) => query.bind(text.as_str()),
+                    Bound::Number(number) => query.bind(*number),
+                    Bound::Id(id) => query.bind(*id),
+                };
+            }
+            query
+        }
+    };
 }
+
+binds!(bind_all, QueryAs<DB, O>);
+binds!(bind_values, Query<DB>);
 
 /// Operations whose id, key, correlation id, reference or business id is the text. Each branch is
 /// one index. A text in the form of an id may be one of ours or somebody else's.

@@ -89,6 +89,7 @@ pub mod actions;
 pub mod alerts;
 pub mod attempts;
 pub mod audit;
+pub mod bulk;
 mod commit;
 pub mod dead_letters;
 pub mod destinations;
@@ -291,6 +292,8 @@ fn migrator() -> Migrator {
         (2, "engine", include_str!("../../migrations/0002_engine.sql")),
         (3, "hooks", include_str!("../../migrations/0003_hooks.sql")),
         (4, "upkeep", include_str!("../../migrations/0004_upkeep.sql")),
+        (5, "subjects", include_str!("../../migrations/0005_subjects.sql")),
+        (7, "bulk", include_str!("../../migrations/0007_bulk.sql")),
     ];
     let migrations = scripts
         .into_iter()
