@@ -36,6 +36,7 @@ const CSS: &str = concat!(
     include_str!("../../static/css/parts.css"),
     include_str!("../../static/css/tables.css"),
     include_str!("../../static/css/evidence.css"),
+    include_str!("../../static/css/bulk.css"),
     include_str!("../../static/css/print.css"),
 );
 

@@ -16,6 +16,8 @@ pub enum Section {
     DeadLetters,
     /// `/operations` and what stands below it.
     Operations,
+    /// `/bulk` and what stands below it.
+    Bulk,
     /// `/destinations`
     Destinations,
     /// `/audit`

@@ -24,7 +24,7 @@ use crate::store::dead_letters::{self, DeadLetterRow};
 use crate::web::Web;
 
 /// What the list takes.
-const PARAMETERS: [&str; 13] = [
+pub(super) const PARAMETERS: [&str; 13] = [
     "status",
     "certainty",
     "type",

@@ -30,12 +30,12 @@ use crate::web::view::When;
 
 mod asked;
 
-use asked::Asked;
+pub(super) use asked::Asked;
 pub(super) use asked::words_of;
 
 const PATH: &str = "/dead-letters";
 /// Causes to choose from; the list of a rarer one is reached by its dead letters.
-const MOST_CAUSES: i64 = 30;
+pub(super) const MOST_CAUSES: i64 = 30;
 /// A row's sentence, in characters.
 const MOST_SENTENCE: usize = 200;
 

@@ -4,6 +4,7 @@ pub mod access;
 pub mod account;
 mod ask;
 pub mod audit;
+pub mod bulk;
 mod case;
 pub mod dead_letter;
 pub mod dead_letters;
@@ -34,6 +35,7 @@ pub fn routes() -> Router<Web> {
         .merge(ask::routes())
         .merge(destinations::routes())
         .merge(audit::routes())
+        .merge(bulk::routes())
         .merge(status::routes())
         .merge(replay::routes())
         .merge(resolve::routes())

@@ -7,10 +7,17 @@ use crate::domain::words;
 use crate::store::audit::AuditRow;
 
 /// The actions that are written down, and what each is called. Others are shown by their own name.
-pub const ACTIONS: [(&str, &str); 25] = [
+pub const ACTIONS: [(&str, &str); 32] = [
     ("replay", "asked for a replay"),
     ("override", "asked for an override"),
     ("bulk", "asked for a bulk replay"),
+    ("bulk_create", "chose the members of a bulk action"),
+    ("bulk_start", "started a bulk action"),
+    ("bulk_confirm", "confirmed a bulk action's first members"),
+    ("bulk_pause", "paused a bulk action"),
+    ("bulk_resume", "let a bulk action go on"),
+    ("bulk_cancel", "cancelled a bulk action"),
+    ("bulk_end", "saw a bulk action to its end"),
     ("lookup", "asked the destination"),
     ("pause", "paused a destination"),
     ("resume", "resumed a destination"),

@@ -18,13 +18,13 @@ use crate::web::view::When;
 const ANY: &str = "any";
 
 /// The filter as it was asked for. Without a status it means what is open.
-pub(super) struct Asked {
-    pub(super) filter: DeadLetterFilter,
+pub(in crate::web::pages) struct Asked {
+    pub(in crate::web::pages) filter: DeadLetterFilter,
     any: bool,
 }
 
 impl Asked {
-    pub(super) fn read(given: &[(String, String)]) -> Result<Self, Failure> {
+    pub(in crate::web::pages) fn read(given: &[(String, String)]) -> Result<Self, Failure> {
         let first = given.iter().find(|(name, _)| name == "status").map_or("", |(_, value)| value.trim());
         let any = first == ANY;
         let kept: Vec<(String, String)> =
@@ -34,6 +34,20 @@ impl Asked {
             filter.status = filter.status.or(Some(DeadLetterStatus::Open));
         }
         Ok(Self { filter, any })
+    }
+
+    /// A filter that was kept.
+    pub(in crate::web::pages) fn of(filter: DeadLetterFilter) -> Self {
+        Self { any: filter.status.is_none(), filter }
+    }
+
+    /// Everything that is set, in words: also what is meant when nothing is said.
+    pub(in crate::web::pages) fn in_words(&self, causes: &[CauseRow], now: Timestamp) -> Vec<(String, String)> {
+        let words = |(name, value): (&'static str, String)| {
+            let (label, value) = self.chip_words(name, &value, causes, now);
+            (label.to_owned(), value)
+        };
+        self.filter.pairs().into_iter().map(words).collect()
     }
 
     /// For addresses: without the status that is meant when none is given.
