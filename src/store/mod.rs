@@ -89,17 +89,20 @@ pub mod actions;
 pub mod alerts;
 pub mod attempts;
 pub mod audit;
+pub mod causes;
 mod commit;
 pub mod dead_letters;
 pub mod destinations;
 pub mod events;
 mod filters;
 pub mod hooks;
+pub mod live;
 pub mod operations;
 pub mod results;
 pub mod retention;
 pub mod sessions;
 mod types;
+pub mod views;
 pub mod work;
 
 pub use commit::{Commit, Moment};
@@ -291,6 +294,8 @@ fn migrator() -> Migrator {
         (2, "engine", include_str!("../../migrations/0002_engine.sql")),
         (3, "hooks", include_str!("../../migrations/0003_hooks.sql")),
         (4, "upkeep", include_str!("../../migrations/0004_upkeep.sql")),
+        (5, "subjects", include_str!("../../migrations/0005_subjects.sql")),
+        (8, "causes", include_str!("../../migrations/0008_causes.sql")),
     ];
     let migrations = scripts
         .into_iter()

@@ -7,7 +7,7 @@ use crate::domain::words;
 use crate::store::audit::AuditRow;
 
 /// The actions that are written down, and what each is called. Others are shown by their own name.
-pub const ACTIONS: [(&str, &str); 21] = [
+pub const ACTIONS: [(&str, &str); 25] = [
     ("replay", "asked for a replay"),
     ("override", "asked for an override"),
     ("bulk", "asked for a bulk replay"),
@@ -16,6 +16,10 @@ pub const ACTIONS: [(&str, &str); 21] = [
     ("resume", "resumed a destination"),
     ("resolve", "closed a dead letter"),
     ("correct", "handed in a correction"),
+    ("cause_note", "wrote about a cause"),
+    ("cause_assign", "handed a cause over"),
+    ("view_save", "kept a filter"),
+    ("view_delete", "dropped a kept filter"),
     ("view_payload", "looked at a full payload"),
     ("sign_in", "signed in"),
     ("sign_in_failed", "failed to sign in"),
