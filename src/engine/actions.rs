@@ -64,8 +64,11 @@ pub enum ActionError {
     #[error("{0}")]
     Busy(String),
     /// It is closed, or being tried again.
-    #[error("this dead letter is {0}, so it cannot be resolved now")]
+    #[error("this dead letter is {0}, so this cannot be done with it now")]
     NotOpen(DeadLetterStatus),
+    /// What was settled before stands; the text says what can be done instead.
+    #[error("{0}")]
+    Settled(String),
     /// The ledger said no.
     #[error(transparent)]
     Gate(#[from] GateError),
@@ -249,6 +252,11 @@ pub(super) fn reason(text: &str) -> Result<String, ActionError> {
             "the reason has {length} characters; at most {MAX_REASON} are kept"
         ))),
     }
+}
+
+/// A reason that may be left out.
+pub(super) fn remark(text: &str) -> Result<Option<String>, ActionError> {
+    if text.trim().is_empty() { Ok(None) } else { reason(text).map(Some) }
 }
 
 pub(super) async fn take(

@@ -9,6 +9,7 @@ pub mod correct;
 pub mod destinations;
 mod draft;
 pub mod guard;
+pub mod handling;
 pub mod hooks;
 pub mod preview;
 pub mod report;

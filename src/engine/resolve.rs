@@ -58,7 +58,7 @@ pub async fn resolve(
     if how.resolution == Resolution::CompletedAtDestination && examined.facts.queued_at.is_some() {
         let text =
             "the destination is being asked about it; wait for its answer, then close this dead letter";
-        return Err(ActionError::Invalid(text.to_owned()));
+        return Err(ActionError::Busy(text.to_owned()));
     }
     if how.resolution == Resolution::CompletedAtDestination {
         gate.record_done(&mut tx, &examined.facts, reference).await?;

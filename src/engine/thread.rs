@@ -108,6 +108,16 @@ impl Thread {
         self.letters.iter().find(|letter| letter.closed_at.is_none())
     }
 
+    /// What people did, oldest first; a note is told by its event.
+    pub fn acts(&self) -> impl Iterator<Item = &AuditRow> {
+        self.audit.iter().filter(|row| row.action != "note")
+    }
+
+    /// Whether a person opened this episode, in the place of one that was closed.
+    pub fn reopened(&self, letter: &DeadLetterRow) -> bool {
+        self.audit.iter().any(|row| row.action == "reopen" && row.dead_letter_id == Some(letter.id))
+    }
+
     /// The request that a step's attempts send, or would send next.
     pub fn request(&self, position: i64, generation: i64) -> Option<&RequestRow> {
         self.requests.iter().find(|row| row.position == position && row.generation == generation)
@@ -227,14 +237,15 @@ impl Thread {
             text: event.detail.clone(),
             attempt: None,
         }));
-        entries.extend(self.letters.iter().map(|letter| Entry {
+        let opened = self.letters.iter().filter(|letter| !self.reopened(letter));
+        entries.extend(opened.map(|letter| Entry {
             at: letter.opened_at,
             kind: "dead_letter".to_owned(),
             actor: "engine".to_owned(),
             text: format!("Put before a person: {} ({})", letter.why, letter.certainty),
             attempt: None,
         }));
-        entries.extend(self.audit.iter().map(|row| Entry {
+        entries.extend(self.acts().map(|row| Entry {
             at: row.at,
             kind: row.action.clone(),
             actor: row.actor.clone(),

@@ -112,7 +112,8 @@ const COLUMNS: &str = "SELECT d.id, d.operation_id, d.position, d.step, d.kind, 
     d.last_failed_at, d.opened_at, d.closed_at, d.closed_by, d.resolution, d.reason, d.reference \
     FROM dead_letters d";
 
-/// Opens an episode, or takes a replayed one back to open with what is known now.
+/// Opens an episode, or takes a replayed one back to open with what is known now. Whoever had it put
+/// off did not know that yet: it is awake again.
 pub async fn open(tx: &mut Tx, row: &DeadLetterRow) -> Result<(), StoreError> {
     const SQL: &str = "INSERT INTO dead_letters (id, operation_id, position, step, kind, destination, status, \
         certainty, why, outcome, symptom, answer_status, error, cause, cause_text, next_action, severity, \
@@ -123,7 +124,7 @@ pub async fn open(tx: &mut Tx, row: &DeadLetterRow) -> Result<(), StoreError> {
         certainty = excluded.certainty, why = excluded.why, outcome = excluded.outcome, \
         symptom = excluded.symptom, answer_status = excluded.answer_status, error = excluded.error, \
         cause = excluded.cause, cause_text = excluded.cause_text, next_action = excluded.next_action, \
-        attempts = excluded.attempts, last_failed_at = excluded.last_failed_at";
+        snoozed_until = NULL, attempts = excluded.attempts, last_failed_at = excluded.last_failed_at";
     on!(tx, c => sqlx::query(SQL)
         .bind(row.id)
         .bind(row.operation_id)
@@ -223,6 +224,18 @@ pub async fn learned(tx: &mut Tx, operation: Uuid, finding: Finding) -> Result<(
     };
     on!(tx, c => sqlx::query(SQL).bind(operation).bind(certainty).bind(next).execute(c).await?.rows_affected());
     Ok(())
+}
+
+/// Hands a live episode to somebody, or to nobody; false when it is closed.
+pub async fn assign(tx: &mut Tx, id: Uuid, to: Option<&str>) -> Result<bool, StoreError> {
+    const SQL: &str = "UPDATE dead_letters SET assignee = $2 WHERE id = $1 AND closed_at IS NULL";
+    Ok(on!(tx, c => sqlx::query(SQL).bind(id).bind(to).execute(c).await?.rows_affected()) == 1)
+}
+
+/// Puts a live episode off until a moment, or wakes it up; false when it is closed.
+pub async fn snooze(tx: &mut Tx, id: Uuid, until: Option<Timestamp>) -> Result<bool, StoreError> {
+    const SQL: &str = "UPDATE dead_letters SET snoozed_until = $2 WHERE id = $1 AND closed_at IS NULL";
+    Ok(on!(tx, c => sqlx::query(SQL).bind(id).bind(until).execute(c).await?.rows_affected()) == 1)
 }
 
 /// A person's word that ends an episode.

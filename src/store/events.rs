@@ -35,6 +35,8 @@ text_enum! {
         Corrected = "corrected",
         /// It takes the place of another operation.
         Corrects = "corrects",
+        /// A person wrote something down.
+        Note = "note",
     }
 }
 

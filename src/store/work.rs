@@ -354,6 +354,13 @@ pub async fn seize(tx: &mut Tx, operation: Uuid) -> Result<bool, StoreError> {
     Ok(free == any)
 }
 
+/// Whether an operation has a row of work, waiting or held.
+pub async fn any(tx: &mut Tx, operation: Uuid) -> Result<bool, StoreError> {
+    const SQL: &str = "SELECT operation_id FROM work WHERE operation_id = $1";
+    let found: Option<Uuid> = on!(tx, c => sqlx::query_scalar(SQL).bind(operation).fetch_optional(c).await?);
+    Ok(found.is_some())
+}
+
 /// Lets nobody else act on an operation until this transaction ends.
 pub async fn lock_operation(tx: &mut Tx, operation: Uuid) -> Result<(), StoreError> {
     lock(tx, "SELECT 1 FROM operations WHERE id = $1 FOR UPDATE", operation).await

@@ -197,7 +197,8 @@ impl From<ActionError> for Failure {
             ActionError::Invalid(_)
             | ActionError::Busy(_)
             | ActionError::IdReused
-            | ActionError::NotOpen(_) => Self::Conflict(sentence(&error.to_string())),
+            | ActionError::NotOpen(_)
+            | ActionError::Settled(_) => Self::Conflict(sentence(&error.to_string())),
             ActionError::Gate(_) | ActionError::Answer(_) => Self::Broken(chain(&error)),
         }
     }

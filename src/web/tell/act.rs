@@ -7,7 +7,7 @@ use crate::domain::words;
 use crate::store::audit::AuditRow;
 
 /// The actions that are written down, and what each is called. Others are shown by their own name.
-pub const ACTIONS: [(&str, &str); 25] = [
+pub const ACTIONS: &[(&str, &str)] = &[
     ("replay", "asked for a replay"),
     ("override", "asked for an override"),
     ("bulk", "asked for a bulk replay"),
@@ -20,6 +20,10 @@ pub const ACTIONS: [(&str, &str); 25] = [
     ("cause_assign", "handed a cause over"),
     ("view_save", "kept a filter"),
     ("view_delete", "dropped a kept filter"),
+    ("assign", "handed a dead letter to somebody"),
+    ("snooze", "put a dead letter off"),
+    ("note", "wrote a note"),
+    ("reopen", "opened a dead letter again"),
     ("view_payload", "looked at a full payload"),
     ("sign_in", "signed in"),
     ("sign_in_failed", "failed to sign in"),

@@ -19,7 +19,7 @@ pub fn entries(tale: &Tale<'_>) -> Vec<Entry> {
     let thread = tale.thread;
     // Where moments are equal, what causes stands before what follows from it.
     let mut found: Vec<(Timestamp, u8, What)> = vec![(thread.operation.received_at, 0, received(tale))];
-    found.extend(thread.audit.iter().map(|row| (row.at, 1, action(tale, row))));
+    found.extend(thread.acts().map(|row| (row.at, 1, action(tale, row))));
     found.extend(thread.attempts.iter().map(|row| (row.started_at, 2, attempt(tale, row))));
     found.extend(events(thread, &tale.mask).into_iter().map(|(at, what)| (at, 3, what)));
     found.extend(letters(thread).into_iter().map(|(at, what)| (at, 4, what)));
@@ -111,6 +111,11 @@ fn events(thread: &Thread, mask: &Mask) -> Vec<(Timestamp, What)> {
             last = next;
         }
         let mut text = match row.kind {
+            EventKind::Note => {
+                let text = Long::block(mask.text(&row.detail));
+                told.push((row.at, What::Note { by: row.actor.clone(), text }));
+                continue;
+            }
             EventKind::Duplicate => format!("{} It came from {}.", row.detail, row.actor),
             // Told by the question that brought it.
             EventKind::Found | EventKind::FoundOther | EventKind::FoundAbsent | EventKind::FoundNothing => {
@@ -145,14 +150,16 @@ fn same(row: &EventRow, next: &EventRow) -> bool {
         && next.detail == row.detail
 }
 
-/// Episodes that began, and those that a confirmed replay ended. Those that people ended are told
-/// by the audit.
+/// Episodes that began, and those that a confirmed replay ended. Those that people opened again or
+/// ended are told by the audit.
 fn letters(thread: &Thread) -> Vec<(Timestamp, What)> {
     let mut told = Vec::new();
     for letter in &thread.letters {
-        let step = words::quoted(&words::step_name(&letter.step));
-        let text = format!("Put before a person at {step}. {}", words::park_reason(letter.why));
-        told.push((letter.opened_at, What::Event { text }));
+        if !thread.reopened(letter) {
+            let step = words::quoted(&words::step_name(&letter.step));
+            let text = format!("Put before a person at {step}. {}", words::park_reason(letter.why));
+            told.push((letter.opened_at, What::Event { text }));
+        }
         if let (Some(at), DeadLetterStatus::Replayed) = (letter.closed_at, letter.status) {
             let text = "It is confirmed, so that nobody has to look at it any more.".to_owned();
             told.push((at, What::Event { text }));

@@ -144,7 +144,7 @@ impl System {
             match actions::resolve(gate, letter.id, &how, &request(&olga, &action)).await {
                 Ok(()) => true,
                 // It is being asked about.
-                Err(ActionError::Invalid(_)) => false,
+                Err(ActionError::Busy(_)) => false,
                 Err(ActionError::NotOpen(status)) => {
                     assert_ne!(status, DeadLetterStatus::Open);
                     false

@@ -186,7 +186,7 @@ impl Life {
             })
             .await;
         match answer.flatten() {
-            None | Some(Err(ActionError::NotOpen(_) | ActionError::Invalid(_))) => {}
+            None | Some(Err(ActionError::NotOpen(_) | ActionError::Busy(_))) => {}
             Some(Ok(())) => {
                 self.world.tell(format!("{key} is closed as {resolution}"));
                 let done = resolution == Resolution::CompletedAtDestination;
