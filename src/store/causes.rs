@@ -175,12 +175,7 @@ pub async fn exists(tx: &mut Tx, cause: &str) -> Result<bool, StoreError> {
 }
 
 /// Writes what is to be known of a cause; `None` takes the note away.
-pub async fn set_note(
-    tx: &mut Tx,
-    cause: &str,
-    note: Option<&str>,
-    at: Timestamp,
-) -> Result<(), StoreError> {
+pub async fn set_note(tx: &mut Tx, cause: &str, note: Option<&str>, at: Timestamp) -> Result<(), StoreError> {
     const SQL: &str = "INSERT INTO causes (cause, note, updated_at) VALUES ($1, $2, $3) \
         ON CONFLICT (cause) DO UPDATE SET note = excluded.note, updated_at = excluded.updated_at";
     on!(tx, c => sqlx::query(SQL).bind(cause).bind(note).bind(at).execute(c).await?.rows_affected());

@@ -142,9 +142,7 @@ pub(super) fn dead_letters(filter: &DeadLetterFilter) -> Conditions {
     if let Some(Relative { word, now }) = filter.snoozed {
         // What is closed waits for nobody, whatever was put off before.
         let condition = match word {
-            Snooze::Awake => {
-                "(d.snoozed_until IS NULL OR d.snoozed_until <= ? OR d.closed_at IS NOT NULL)"
-            }
+            Snooze::Awake => "(d.snoozed_until IS NULL OR d.snoozed_until <= ? OR d.closed_at IS NOT NULL)",
             Snooze::Asleep => "(d.snoozed_until > ? AND d.closed_at IS NULL)",
         };
         c.number(condition, Some(now.as_micros()));

@@ -5,6 +5,7 @@ pub mod account;
 mod ask;
 pub mod audit;
 mod case;
+pub mod cause;
 pub mod dead_letter;
 pub mod dead_letters;
 pub mod destinations;
@@ -27,6 +28,7 @@ use super::Web;
 pub fn routes() -> Router<Web> {
     Router::new()
         .merge(triage::routes())
+        .merge(cause::routes())
         .merge(dead_letters::routes())
         .merge(dead_letter::routes())
         .merge(operations::routes())
