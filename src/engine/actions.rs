@@ -18,7 +18,7 @@ use crate::gate::{Gate, GateError};
 use crate::store::audit::{self, AuditRow};
 use crate::store::dead_letters::{self, DeadLetterRow};
 use crate::store::work::{self, NewWork};
-use crate::store::{Commit, StoreError, Tx, actions};
+use crate::store::{Commit, StoreError, Tx, actions, causes};
 
 /// The longest reason, in characters.
 pub const MAX_REASON: usize = 1_000;
@@ -218,6 +218,7 @@ async fn send_again(
         let new_effect = plan.mode == Some(OverrideMode::NewEffect);
         if gate.requeue(&mut tx, &examined.facts, &asked, new_effect).await? {
             dead_letters::replaying(&mut tx, operation).await?;
+            causes::replayed(&mut tx, operation, now).await?;
             work::announce(&mut tx).await?;
             answer.reason = String::from(match plan.mode {
                 Some(OverrideMode::NewEffect) => "It will be sent under a new key, as a second effect.",

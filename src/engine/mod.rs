@@ -5,6 +5,7 @@ pub mod accept;
 pub mod actions;
 pub mod ask;
 pub mod bulk;
+pub mod causes;
 pub mod correct;
 pub mod destinations;
 mod draft;
@@ -19,6 +20,7 @@ pub mod send;
 mod tally;
 pub mod thread;
 pub mod upkeep;
+pub mod views;
 pub mod worker;
 
 use std::sync::Arc;

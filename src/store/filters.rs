@@ -5,7 +5,9 @@ use sqlx::{Encode, Type};
 use uuid::Uuid;
 
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction};
-use crate::domain::filter::{AuditFilter, Cursor, DeadLetterFilter, OperationFilter, Page};
+use crate::domain::filter::{
+    Assignee, AuditFilter, Cursor, DeadLetterFilter, OperationFilter, Page, Relative, Snooze,
+};
 use crate::domain::operation::Severity;
 use crate::domain::time::Timestamp;
 
@@ -144,8 +146,25 @@ pub(super) fn dead_letters(filter: &DeadLetterFilter) -> Conditions {
     c.text("d.destination = ?", filter.destination.as_ref());
     c.text("d.cause = ?", filter.cause.as_ref());
     c.word("d.severity = ?", filter.severity.map(Severity::as_str));
-    c.text("d.assignee = ?", filter.assignee.as_ref());
+    match &filter.assignee {
+        Some(Assignee::Nobody) => c.also("d.assignee IS NULL"),
+        Some(Assignee::Named(name)) => c.text("d.assignee = ?", Some(name)),
+        None => {}
+    }
     c.word("d.next_action = ?", filter.next_action.map(NextAction::as_str));
+    if let Some(Relative { word, now }) = filter.snoozed {
+        // What is closed waits for nobody, whatever was put off before.
+        let condition = match word {
+            Snooze::Awake => "(d.snoozed_until IS NULL OR d.snoozed_until <= ? OR d.closed_at IS NOT NULL)",
+            Snooze::Asleep => "(d.snoozed_until > ? AND d.closed_at IS NULL)",
+        };
+        c.number(condition, Some(now.as_micros()));
+    }
+    if let Some(Relative { word, now }) = filter.age {
+        let (span, longer) = word.span();
+        let condition = if longer { "d.opened_at < ?" } else { "d.opened_at >= ?" };
+        c.number(condition, Some(now.minus(span).as_micros()));
+    }
     search(&mut c, "d.operation_id", filter.search.as_ref());
     c.number("d.opened_at >= ?", filter.from.map(Timestamp::as_micros));
     c.number("d.opened_at < ?", filter.to.map(Timestamp::as_micros));

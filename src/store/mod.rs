@@ -90,17 +90,20 @@ pub mod alerts;
 pub mod attempts;
 pub mod audit;
 pub mod bulk;
+pub mod causes;
 mod commit;
 pub mod dead_letters;
 pub mod destinations;
 pub mod events;
 mod filters;
 pub mod hooks;
+pub mod live;
 pub mod operations;
 pub mod results;
 pub mod retention;
 pub mod sessions;
 mod types;
+pub mod views;
 pub mod work;
 
 pub use commit::{Commit, Moment};
@@ -294,6 +297,7 @@ fn migrator() -> Migrator {
         (4, "upkeep", include_str!("../../migrations/0004_upkeep.sql")),
         (5, "subjects", include_str!("../../migrations/0005_subjects.sql")),
         (7, "bulk", include_str!("../../migrations/0007_bulk.sql")),
+        (8, "causes", include_str!("../../migrations/0008_causes.sql")),
     ];
     let migrations = scripts
         .into_iter()

@@ -13,6 +13,7 @@ pub mod hooks;
 pub mod known;
 pub mod labels;
 pub mod listing;
+pub mod live;
 pub mod page;
 pub mod pages;
 pub mod request_id;
@@ -55,6 +56,8 @@ pub struct Web {
     pub(crate) tokens: api::tokens::Tokens,
     /// Who tried how many passwords.
     pub(crate) throttle: throttle::Throttle,
+    /// Open pages that wait for news.
+    pub(crate) live: live::Live,
 }
 
 /// The largest form that is read, in bytes.
@@ -62,21 +65,31 @@ const MOST_FORM: usize = 256 * 1024;
 
 /// Answers requests until told to stop, then lets those under way end.
 pub async fn serve(engine: Engine, listener: TcpListener, mut stop: watch::Receiver<bool>) -> io::Result<()> {
-    let service = router(engine).into_make_service_with_connect_info::<SocketAddr>();
+    let live = live::Live::new(&engine);
+    let service = build(engine, live.clone()).into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, service)
         .with_graceful_shutdown(async move {
             // Whoever could tell us to stop may be gone; then we stop too.
             let _ = stop.wait_for(|stop| *stop).await;
+            // These requests never end by themselves.
+            live.close();
         })
         .await
 }
 
 /// Every route, and every layer around them.
 pub fn router(engine: Engine) -> Router {
+    let live = live::Live::new(&engine);
+    build(engine, live)
+}
+
+fn build(engine: Engine, live: live::Live) -> Router {
     let https = engine.config().server.public_url.scheme() == "https";
-    let web = Web { engine, tokens: api::tokens::Tokens::default(), throttle: throttle::Throttle::default() };
+    let (tokens, throttle) = (api::tokens::Tokens::default(), throttle::Throttle::default());
+    let web = Web { engine, tokens, throttle, live };
     let statics = Router::new().route("/static/{name}", get(assets::serve)).layer(CompressionLayer::new());
     let desk = pages::routes()
+        .merge(live::routes())
         .layer(DefaultBodyLimit::max(MOST_FORM))
         .layer(session_layer(&web, https))
         .layer(header_layer(header::CACHE_CONTROL, "no-store"));

@@ -6,6 +6,7 @@ use crate::domain::bulk::{BulkAction, BulkState, MemberState};
 use crate::domain::contract::Class;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
 use crate::domain::decide::ParkReason;
+use crate::domain::filter::Age;
 use crate::domain::lookup::Finding;
 use crate::domain::operation::{OperationState, Severity, StepState};
 use crate::domain::verdict::{CheckName, VerdictKind};
@@ -108,6 +109,18 @@ pub const fn dead_letter_status(value: DeadLetterStatus) -> &'static str {
         DeadLetterStatus::Replayed => "replayed and confirmed",
         DeadLetterStatus::Resolved => "resolved",
         DeadLetterStatus::Corrected => "corrected",
+    }
+}
+
+/// How long ago something was opened.
+pub const fn age(value: Age) -> &'static str {
+    match value {
+        Age::Hour => "in the last hour",
+        Age::Day => "in the last 24 hours",
+        Age::Week => "in the last 7 days",
+        Age::OverHour => "over an hour ago",
+        Age::OverDay => "over 24 hours ago",
+        Age::OverWeek => "over 7 days ago",
     }
 }
 

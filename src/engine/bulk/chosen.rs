@@ -1,6 +1,7 @@
 //! Which dead letters a bulk action is about, as it is kept with it.
 
 use crate::domain::filter::{DeadLetterFilter, FilterError, Parameters};
+use crate::domain::time::Timestamp;
 
 /// Parameters that do not say which ones are meant, only in what state.
 const ONLY_STATES: [&str; 2] = ["status", "snoozed"];
@@ -15,9 +16,9 @@ pub fn pairs(query: &str) -> Vec<(String, String)> {
     url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }
 
-/// The filter that was written.
-pub fn read(query: &str) -> Result<DeadLetterFilter, FilterError> {
-    Parameters(&pairs(query)).dead_letters()
+/// The filter that was written, as it means at a moment.
+pub fn read(query: &str, now: Timestamp) -> Result<DeadLetterFilter, FilterError> {
+    Parameters(&pairs(query)).dead_letters(now)
 }
 
 /// Whether it says which ones are meant. "All that are open" is nobody's choice.
@@ -38,7 +39,7 @@ mod tests {
             kind: Some("create-ticket".into()),
             ..DeadLetterFilter::default()
         };
-        assert_eq!(read(&written(&filter)), Ok(filter));
+        assert_eq!(read(&written(&filter), Timestamp::from_micros(5)), Ok(filter));
     }
 
     #[test]

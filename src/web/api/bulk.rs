@@ -19,6 +19,7 @@ use crate::domain::actor::Right;
 use crate::domain::bulk::{BulkAction, BulkState, Step};
 use crate::domain::dead_letter::Resolution;
 use crate::domain::filter::{DeadLetterFilter, Parameters};
+use crate::domain::time::Timestamp;
 use crate::engine::actions::Request;
 use crate::engine::bulk::report::BulkReport;
 use crate::engine::bulk::{self, Act, Members, New};
@@ -58,9 +59,9 @@ impl Create {
         })
     }
 
-    fn members(&self) -> Result<Members, Problem> {
+    fn members(&self, now: Timestamp) -> Result<Members, Problem> {
         match (&self.filter, &self.ids) {
-            (Some(filter), None) => Ok(Members::All(filter_of(filter)?)),
+            (Some(filter), None) => Ok(Members::All(filter_of(filter, now)?)),
             (None, Some(ids)) => Ok(Members::Chosen(ids.clone())),
             _ => Err(Problem::malformed("Send either a filter or ids.")),
         }
@@ -68,14 +69,14 @@ impl Create {
 }
 
 /// The filter that a list with these parameters has.
-fn filter_of(given: &BTreeMap<String, String>) -> Result<DeadLetterFilter, Problem> {
+fn filter_of(given: &BTreeMap<String, String>, now: Timestamp) -> Result<DeadLetterFilter, Problem> {
     let pairs: Vec<(String, String)> =
         given.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     // A limit that is not kept to would be as bad as one that nobody sees.
     let known: Vec<&str> =
         PARAMETERS.into_iter().filter(|name| !["limit", "cursor"].contains(name)).collect();
     Parameters(&pairs).only(&known)?;
-    Ok(Parameters(&pairs).dead_letters()?)
+    Ok(Parameters(&pairs).dead_letters(now)?)
 }
 
 /// `POST /api/v1/bulk`
@@ -90,7 +91,7 @@ pub async fn create(
     let new = New {
         name: sent.name.clone(),
         act: sent.act()?,
-        members: sent.members()?,
+        members: sent.members(web.engine.ambient().now())?,
         canary: sent.canary,
         per_minute: sent.per_minute,
     };

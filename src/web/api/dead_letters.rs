@@ -49,7 +49,7 @@ pub async fn list(
     caller.require(Right::View)?;
     let parameters = Parameters(&pairs);
     parameters.only(&PARAMETERS)?;
-    let (filter, page) = (parameters.dead_letters()?, parameters.page()?);
+    let (filter, page) = (parameters.dead_letters(web.engine.ambient().now())?, parameters.page()?);
     let mut tx = web.engine.db().read().await?;
     let listed = dead_letters::list(&mut tx, &filter, page).await?;
     let next = listed.older.map(|cursor| cursor.encode());

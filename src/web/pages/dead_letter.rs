@@ -38,7 +38,9 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
     let thread = Thread::load(&mut tx, letter.operation_id).await?.ok_or(Failure::NotFound)?;
     let tale = Tale::new(config, &thread, now, who.user.role);
     let title = format!("{}: {}", tale.name(), words::step_name(&letter.step));
-    let layout = list::rail(&mut tx, who.layout(title, Section::DeadLetters).await).await?;
+    let layout = who.layout(title, Section::DeadLetters).await;
+    let layout = layout.listening(format!("operation:{}", letter.operation_id));
+    let layout = list::rail(&mut tx, layout).await?;
     let related = facts::related(&mut tx, config, &thread, &tale, Some(id)).await?;
     drop(tx);
     let told = thread.attempts.iter().rev().find(|attempt| attempt.position == letter.position);

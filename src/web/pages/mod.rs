@@ -6,6 +6,7 @@ mod ask;
 pub mod audit;
 pub mod bulk;
 mod case;
+pub mod cause;
 pub mod dead_letter;
 pub mod dead_letters;
 pub mod destinations;
@@ -28,6 +29,7 @@ use super::Web;
 pub fn routes() -> Router<Web> {
     Router::new()
         .merge(triage::routes())
+        .merge(cause::routes())
         .merge(dead_letters::routes())
         .merge(dead_letter::routes())
         .merge(operations::routes())

@@ -34,7 +34,8 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
     let thread = Thread::load(&mut tx, id).await?.ok_or(Failure::NotFound)?;
     let tale = Tale::new(config, &thread, now, who.user.role);
     let title = format!("{}: {}", tale.name(), thread.operation.kind);
-    let layout = list::rail(&mut tx, who.layout(title, Section::Operations).await).await?;
+    let layout = who.layout(title, Section::Operations).await.listening(format!("operation:{id}"));
+    let layout = list::rail(&mut tx, layout).await?;
     let related = facts::related(&mut tx, config, &thread, &tale, None).await?;
     drop(tx);
     let fields = vec![("csrf", who.csrf.clone()), ("action_id", case::action_id(&web, None))];

@@ -7,7 +7,7 @@ use crate::domain::words;
 use crate::store::audit::AuditRow;
 
 /// The actions that are written down, and what each is called. Others are shown by their own name.
-pub const ACTIONS: [(&str, &str); 32] = [
+pub const ACTIONS: &[(&str, &str)] = &[
     ("replay", "asked for a replay"),
     ("override", "asked for an override"),
     ("bulk", "asked for a bulk replay"),
@@ -23,6 +23,10 @@ pub const ACTIONS: [(&str, &str); 32] = [
     ("resume", "resumed a destination"),
     ("resolve", "closed a dead letter"),
     ("correct", "handed in a correction"),
+    ("cause_note", "wrote about a cause"),
+    ("cause_assign", "handed a cause over"),
+    ("view_save", "kept a filter"),
+    ("view_delete", "dropped a kept filter"),
     ("assign", "handed a dead letter to somebody"),
     ("snooze", "put a dead letter off"),
     ("note", "wrote a note"),

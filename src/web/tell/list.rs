@@ -1,7 +1,8 @@
 //! What lists have in common: business ids, counts, pagers, chips, selects.
 
 use crate::domain::dead_letter::DeadLetterStatus;
-use crate::domain::filter::{DeadLetterFilter, Listed};
+use crate::domain::filter::{DeadLetterFilter, Listed, Relative, Snooze};
+use crate::domain::time::Timestamp;
 use crate::domain::words;
 use crate::store::operations::SearchRow;
 use crate::store::{StoreError, Tx, dead_letters};
@@ -32,10 +33,19 @@ pub async fn count(tx: &mut Tx, filter: &DeadLetterFilter) -> Result<i64, StoreE
     dead_letters::count(tx, filter, MOST_COUNTED + 1).await
 }
 
+/// What waits for a person at a moment: open, and not put off.
+pub fn waiting(now: Timestamp) -> DeadLetterFilter {
+    DeadLetterFilter {
+        status: Some(DeadLetterStatus::Open),
+        snoozed: Some(Relative { word: Snooze::Awake, now }),
+        ..DeadLetterFilter::default()
+    }
+}
+
 /// Writes how many are open beside the rail's entry.
 pub async fn rail(tx: &mut Tx, layout: Layout) -> Result<Layout, StoreError> {
-    let open = DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() };
-    Ok(Layout { open: Some(number(count(tx, &open).await?)), ..layout })
+    let open = number(count(tx, &waiting(layout.at)).await?);
+    Ok(Layout { open: Some(open), ..layout })
 }
 
 /// The parameters of a query string. Nothing here can be malformed: what cannot be decoded is text.

@@ -181,7 +181,7 @@ async fn form(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) ->
     let given = list::parameters(query.as_deref());
     let asked = |name: &str| given.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value);
     let action = action(asked("action"))?;
-    let which = Which::read(&given)?;
+    let which = Which::read(&given, &who)?;
     let typed = Typed { canary: Field::of(asked("canary").trim()), ..Typed::default() };
     let first = asked("canary").trim().is_empty();
     let mut page = page(&web, &who, action, &which, case::action_id(&web, None), typed).await?;
@@ -224,16 +224,14 @@ async fn page(
         (None, None) if count == 0 => Some("Nothing matches this filter now.".to_owned()),
         (None, None) => None,
     };
-    let fields = which.fields();
-    let back = if fields.0.is_empty() { "/dead-letters".into() } else { format!("/dead-letters?{}", fields.0) };
     let page = BulkNewPage {
         layout,
         action,
         title,
         count: dead_letters(count),
         filter,
-        fields,
-        back,
+        fields: which.fields(),
+        back: which.list(),
         action_id,
         typed,
         people,
@@ -247,7 +245,7 @@ async fn freeze(State(web): State<Web>, posted: Posted) -> Result<Response, Fail
     let action = action(fields.get("action"))?;
     who.require(Right::Bulk)?;
     who.require(action.right())?;
-    let which = Which::posted(&fields)?;
+    let which = Which::posted(&fields, who.now)?;
     let action_id = case::action_id(&web, Some(&fields));
     let typed = Typed::read(&fields, action);
     if which.shut().is_some() || !typed.problems().is_empty() {

@@ -128,7 +128,7 @@ async fn show(
     let progress = members::progress(&mut tx, &[id]).await?;
     let progress = progress.first().map(|(_, progress)| *progress).unwrap_or_default();
     let filter = match &row.filter {
-        Some(query) => in_words(&mut tx, &chosen::read(query)?, now).await?,
+        Some(query) => in_words(&mut tx, &chosen::read(query, now)?, now).await?,
         None => Vec::new(),
     };
     let before = before(&web, &mut tx, &row, &who, now).await?;
@@ -192,7 +192,7 @@ async fn before(
     tx: &mut Tx,
     row: &BulkRow,
     who: &Signed,
-    _now: Timestamp,
+    now: Timestamp,
 ) -> Result<Vec<String>, Failure> {
     if row.state != BulkState::Preview {
         return Ok(Vec::new());
@@ -203,7 +203,7 @@ async fn before(
         before.push(would(&verdicts));
     }
     if let Some(query) = &row.filter {
-        let mut filter = chosen::read(query)?;
+        let mut filter = chosen::read(query, now)?;
         let since = Timestamp::from_micros(row.created_at.as_micros() + 1);
         filter.from = Some(filter.from.map_or(since, |from| from.max(since)));
         let arrived = letters::count(tx, &filter, list::MOST_COUNTED + 1).await?;

@@ -5,10 +5,10 @@ use uuid::Uuid;
 use crate::domain::filter::DeadLetterFilter;
 use crate::domain::time::Timestamp;
 use crate::engine::bulk::{Members, chosen};
-use crate::store::{StoreError, Tx, dead_letters as stored};
+use crate::store::{StoreError, Tx, causes, dead_letters as stored};
 use crate::web::failure::Failure;
-use crate::web::guard::Fields;
-use crate::web::pages::dead_letters::{Asked, MOST_CAUSES};
+use crate::web::guard::{Fields, Signed};
+use crate::web::pages::dead_letters::{Asked, MOST_CAUSES, link};
 
 /// What was chosen.
 pub(super) enum Which {
@@ -22,20 +22,20 @@ pub(super) enum Which {
 
 impl Which {
     /// From an address: `all=1` makes the filter count, and ids without it.
-    pub(super) fn read(given: &[(String, String)]) -> Result<Self, Failure> {
+    pub(super) fn read(given: &[(String, String)], who: &Signed) -> Result<Self, Failure> {
         let all = given.iter().any(|(name, value)| name == "all" && !value.trim().is_empty());
         if all {
-            return Ok(Self::All(Asked::read(given)?.filter));
+            return Ok(Self::All(Asked::read(given, &who.user.name, who.now)?.filter));
         }
         let ids = given.iter().filter(|(name, _)| name == "id").map(|(_, value)| value.as_str());
         Self::ticked(ids)
     }
 
     /// From the form that froze it: what was on its page.
-    pub(super) fn posted(fields: &Fields) -> Result<Self, Failure> {
+    pub(super) fn posted(fields: &Fields, now: Timestamp) -> Result<Self, Failure> {
         match fields.get("filter") {
             "" => Self::ticked(fields.get("ids").split_ascii_whitespace()),
-            query => Ok(Self::All(chosen::read(query)?)),
+            query => Ok(Self::All(chosen::read(query, now)?)),
         }
     }
 
@@ -56,6 +56,14 @@ impl Which {
                 (String::new(), ids.join(" "))
             }
             Self::Nothing => Default::default(),
+        }
+    }
+
+    /// The list that shows them.
+    pub(super) fn list(&self) -> String {
+        match self {
+            Self::All(filter) => link(filter),
+            Self::Ticked(_) | Self::Nothing => "/dead-letters".to_owned(),
         }
     }
 
@@ -95,6 +103,6 @@ pub(super) async fn in_words(
     filter: &DeadLetterFilter,
     now: Timestamp,
 ) -> Result<Vec<(String, String)>, StoreError> {
-    let causes = stored::causes(tx, now, MOST_CAUSES).await?;
+    let causes = causes::waiting(tx, now, MOST_CAUSES).await?;
     Ok(Asked::of(filter.clone()).in_words(&causes, now))
 }
