@@ -1,6 +1,7 @@
 //! The HTTP API.
 
 mod bad_input;
+mod bulk;
 mod claims;
 mod corrections;
 mod hooks;

@@ -1,5 +1,6 @@
 //! The desk's pages, doors and forms, on both databases.
 
+mod bulk;
 mod cards;
 mod csrf;
 mod doors;

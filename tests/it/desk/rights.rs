@@ -17,6 +17,9 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/", [303, 200, 200, 200, 200]),
     ("get", "/account", [303, 200, 200, 200, 200]),
     ("get", "/audit", [303, 200, 200, 200, 200]),
+    ("get", "/bulk", [303, 200, 200, 200, 200]),
+    ("get", "/bulk/new", [303, 200, 200, 200, 200]),
+    ("get", "/bulk/{id}", [303, 404, 404, 404, 404]),
     ("get", "/dead-letters", [303, 200, 200, 200, 200]),
     ("get", "/dead-letters/{id}", [303, 200, 200, 200, 200]),
     // What one may not do is shown with the right that it needs.
@@ -31,6 +34,11 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/status", [303, 200, 200, 200, 200]),
     ("get", "/setup/{token}", [404, 404, 404, 404, 404]),
     ("post", "/account/password", [303, 422, 422, 422, 422]),
+    ("post", "/bulk/new", [303, 403, 422, 422, 422]),
+    ("post", "/bulk/{id}/again", [303, 403, 404, 404, 404]),
+    ("post", "/bulk/{id}/cancel", [303, 403, 404, 404, 404]),
+    ("post", "/bulk/{id}/pause", [303, 403, 404, 404, 404]),
+    ("post", "/bulk/{id}/start", [303, 403, 404, 404, 404]),
     ("post", "/dead-letters/{id}/override", [303, 403, 403, 422, 422]),
     ("post", "/dead-letters/{id}/replay", [303, 403, 422, 422, 422]),
     ("post", "/dead-letters/{id}/resolve", [303, 403, 422, 422, 422]),
@@ -49,6 +57,7 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
 
 /// A call: no token, and tokens to submit, to read, to operate, to work.
 const CALLS: &[(&str, &str, [u16; 5])] = &[
+    ("get", "/api/v1/bulk/{id}", [401, 403, 404, 404, 403]),
     ("get", "/api/v1/dead-letters", [401, 403, 200, 200, 403]),
     ("get", "/api/v1/dead-letters/{id}", [401, 403, 200, 200, 403]),
     ("get", "/api/v1/operations", [401, 403, 200, 200, 403]),
@@ -57,6 +66,10 @@ const CALLS: &[(&str, &str, [u16; 5])] = &[
     ("get", "/api/v1/operations/{id}/events", [401, 403, 404, 404, 403]),
     ("get", "/healthz", [200, 200, 200, 200, 200]),
     ("get", "/readyz", [200, 200, 200, 200, 200]),
+    ("post", "/api/v1/bulk", [401, 403, 403, 400, 403]),
+    ("post", "/api/v1/bulk/{id}/cancel", [401, 403, 403, 404, 403]),
+    ("post", "/api/v1/bulk/{id}/pause", [401, 403, 403, 404, 403]),
+    ("post", "/api/v1/bulk/{id}/start", [401, 403, 403, 404, 403]),
     ("post", "/api/v1/claims", [401, 403, 403, 403, 200]),
     ("post", "/api/v1/claims/{id}/complete", [401, 403, 403, 403, 400]),
     ("post", "/api/v1/claims/{id}/fail", [401, 403, 403, 403, 400]),
