@@ -146,7 +146,7 @@ pub async fn watched(tx: &mut Tx) -> Result<Vec<BulkRow>, StoreError> {
 }
 
 /// Moves one from one state to another, unless it is paused or somebody moved it before: then false.
-/// It acts in this person's name from now on, and is looked after.
+/// It acts in this person's name from now on, at its speed, and is looked after.
 pub async fn set_going(
     tx: &mut Tx,
     id: Uuid,
@@ -156,7 +156,7 @@ pub async fn set_going(
     at: Timestamp,
 ) -> Result<bool, StoreError> {
     const SQL: &str = "UPDATE bulks SET state = $3, acts_as = $4, started_at = coalesce(started_at, $5), \
-        watched = TRUE WHERE id = $1 AND state = $2 AND paused_at IS NULL";
+        next_at = CASE WHEN next_at > $5 THEN next_at ELSE $5 END, watched = TRUE WHERE id = $1 AND state = $2 AND paused_at IS NULL";
     let moved = on!(tx, c => sqlx::query(SQL)
         .bind(id)
         .bind(from)
@@ -214,10 +214,10 @@ pub async fn pause(
 }
 
 /// Goes on where it was paused, in this person's name; false when it is not paused.
-pub async fn resume(tx: &mut Tx, id: Uuid, by: &str) -> Result<bool, StoreError> {
-    const SQL: &str = "UPDATE bulks SET paused_at = NULL, paused_by = NULL, pause_reason = NULL, acts_as = $2 \
-        WHERE id = $1 AND paused_at IS NOT NULL";
-    Ok(on!(tx, c => sqlx::query(SQL).bind(id).bind(by).execute(c).await?.rows_affected()) == 1)
+pub async fn resume(tx: &mut Tx, id: Uuid, by: &str, at: Timestamp) -> Result<bool, StoreError> {
+    const SQL: &str = "UPDATE bulks SET paused_at = NULL, paused_by = NULL, pause_reason = NULL, acts_as = $2, \
+        next_at = CASE WHEN next_at > $3 THEN next_at ELSE $3 END WHERE id = $1 AND paused_at IS NOT NULL";
+    Ok(on!(tx, c => sqlx::query(SQL).bind(id).bind(by).bind(at).execute(c).await?.rows_affected()) == 1)
 }
 
 /// Ends one at a person's word; false when it is over. What is under way is looked after to its end.

@@ -8,6 +8,7 @@ use crate::domain::actor::Right;
 use crate::domain::bulk::{BulkAction, BulkState};
 use crate::domain::dead_letter::Resolution;
 use crate::domain::filter::DeadLetterFilter;
+use crate::domain::time::Timestamp;
 use crate::engine::actions::{ActionError, Request, permitted, reason};
 use crate::gate::Gate;
 use crate::store::bulk::{self, BulkRow, members};
@@ -129,7 +130,7 @@ impl New {
             paused_at: None,
             paused_by: None,
             pause_reason: None,
-            next_at: ambient.now(),
+            next_at: Timestamp::from_micros(0),
             leased_until: None,
             fence: 0,
             followed: 0,

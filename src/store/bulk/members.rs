@@ -1,5 +1,7 @@
 //! The members of bulk actions: frozen once, and what became of each.
 
+use std::time::Duration;
+
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
@@ -9,8 +11,12 @@ use crate::domain::classify::Symptom;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus};
 use crate::domain::filter::DeadLetterFilter;
 use crate::domain::time::Timestamp;
-use crate::store::filters::{self, bind_values};
+use crate::store::bulk::BulkRow;
+use crate::store::filters::{self, bind_all, bind_values};
 use crate::store::{MAX_ROWS, StoreError, Tx, placeholders};
+
+/// The longest that a transaction is taken to last.
+const SLOWEST: Duration = Duration::from_mins(1);
 
 /// Freezes every dead letter that the filter means, by the very conditions of the list; how many.
 pub async fn freeze(tx: &mut Tx, bulk: Uuid, filter: &DeadLetterFilter) -> Result<i64, StoreError> {
@@ -65,6 +71,31 @@ pub async fn freeze_again(tx: &mut Tx, bulk: Uuid, of: Uuid) -> Result<i64, Stor
         .await?
         .rows_affected());
     Ok(count(frozen))
+}
+
+/// How many dead letters the filter means that were opened since members were frozen and are none,
+/// counted up to `most`. One whose transaction ended after the freezing may have been opened a moment
+/// before it.
+pub async fn arrived(
+    tx: &mut Tx,
+    bulk: &BulkRow,
+    filter: &DeadLetterFilter,
+    most: i64,
+) -> Result<i64, StoreError> {
+    let since = bulk.created_at.minus(SLOWEST);
+    let filter =
+        DeadLetterFilter { from: Some(filter.from.map_or(since, |from| from.max(since))), ..filter.clone() };
+    let mut conditions = filters::dead_letters(&filter);
+    let clause = conditions.clause().to_owned();
+    let id = conditions.id(bulk.id);
+    let sql = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM dead_letters d{clause} AND NOT EXISTS (SELECT 1 FROM bulk_members m \
+         WHERE m.operation_id = d.operation_id AND m.bulk_id = {id} AND m.dead_letter_id = d.id) LIMIT {most}) counted"
+    );
+    let (count,): (i64,) = on!(tx, c => {
+        bind_all(sqlx::query_as(AssertSqlSafe(sql)), conditions.values()).fetch_one(c).await?
+    });
+    Ok(count)
 }
 
 fn count(rows: u64) -> i64 {

@@ -211,7 +211,7 @@ async fn a_pause_holds_and_a_cancel_leaves_the_rest_alone(db: TestDatabase) {
     say(&app, id, Step::Resume, "e").await.unwrap();
     turns(&app.engine).await;
     let sent = progress(&app, id).await.of(MemberState::Sent);
-    assert!((1..=2).contains(&sent), "a pause saves no speed up: {sent}");
+    assert_eq!(sent, 1, "a pause saves no speed up");
 
     bulk::cancel(app.engine.gate(), id, &request(&olga(), "f")).await.unwrap();
     app.clock.advance(Duration::from_mins(5));
@@ -400,6 +400,8 @@ async fn destinations_are_asked_about_many(db: TestDatabase) {
     add(&app, "olga", Role::Operator).await;
     failed(&mut app, "lookup", 0..3).await;
     failed(&mut app, "plain", 0..1).await;
+    // An absence counts once nothing can be on its way any more.
+    app.clock.advance(Duration::from_mins(5));
     let sent = app.destination.requests_count();
     let ids: Vec<Uuid> = {
         let mut tx = app.engine.db().read().await.unwrap();

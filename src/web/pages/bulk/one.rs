@@ -20,7 +20,7 @@ use crate::engine::bulk::{self as engine, chosen};
 use crate::store::bulk::members::{self, MemberRow, Place};
 use crate::store::bulk::{self, BulkRow};
 use crate::store::operations::{self, SearchRow};
-use crate::store::{Tx, audit, dead_letters as letters};
+use crate::store::{Tx, audit};
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Signed;
@@ -203,10 +203,7 @@ async fn before(
         before.push(would(&verdicts));
     }
     if let Some(query) = &row.filter {
-        let mut filter = chosen::read(query, now)?;
-        let since = Timestamp::from_micros(row.created_at.as_micros() + 1);
-        filter.from = Some(filter.from.map_or(since, |from| from.max(since)));
-        let arrived = letters::count(tx, &filter, list::MOST_COUNTED + 1).await?;
+        let arrived = members::arrived(tx, row, &chosen::read(query, now)?, list::MOST_COUNTED + 1).await?;
         before.push(match arrived {
             0 => "Nothing that matches has arrived since they were frozen.".to_owned(),
             1 => "1 arrived since and is left out.".to_owned(),
