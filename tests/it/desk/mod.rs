@@ -1,6 +1,7 @@
 //! The desk's pages, doors and forms, on both databases.
 
 mod cards;
+mod causes;
 mod csrf;
 mod doors;
 mod erased;
@@ -8,8 +9,11 @@ mod forms;
 mod harmless;
 mod headers;
 mod lists;
+mod live;
 mod overrides;
 mod people;
 mod rights;
 mod sessions;
+mod ticks;
 mod triage;
+mod views;

@@ -17,6 +17,8 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/", [303, 200, 200, 200, 200]),
     ("get", "/account", [303, 200, 200, 200, 200]),
     ("get", "/audit", [303, 200, 200, 200, 200]),
+    // The address is no cause's here: whoever may look is told so.
+    ("get", "/causes/{id}", [303, 404, 404, 404, 404]),
     ("get", "/dead-letters", [303, 200, 200, 200, 200]),
     ("get", "/dead-letters/{id}", [303, 200, 200, 200, 200]),
     // What one may not do is shown with the right that it needs.
@@ -24,6 +26,8 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/dead-letters/{id}/replay", [303, 200, 200, 200, 200]),
     ("get", "/dead-letters/{id}/resolve", [303, 200, 200, 200, 200]),
     ("get", "/destinations", [303, 200, 200, 200, 200]),
+    // It speaks to pages that listen, and these do not.
+    ("get", "/live", [303, 400, 400, 400, 400]),
     ("get", "/login", [200, 303, 303, 303, 303]),
     ("get", "/operations", [303, 200, 200, 200, 200]),
     ("get", "/operations/{id}", [303, 404, 404, 404, 404]),
@@ -31,6 +35,8 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/status", [303, 200, 200, 200, 200]),
     ("get", "/setup/{token}", [404, 404, 404, 404, 404]),
     ("post", "/account/password", [303, 422, 422, 422, 422]),
+    ("post", "/causes/{id}/assign", [303, 403, 404, 404, 404]),
+    ("post", "/causes/{id}/note", [303, 403, 404, 404, 404]),
     ("post", "/dead-letters/{id}/override", [303, 403, 403, 422, 422]),
     ("post", "/dead-letters/{id}/replay", [303, 403, 422, 422, 422]),
     ("post", "/dead-letters/{id}/resolve", [303, 403, 422, 422, 422]),
@@ -44,6 +50,8 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("post", "/people/{id}/enable", [303, 403, 403, 403, 404]),
     ("post", "/people/{id}/link", [303, 403, 403, 403, 404]),
     ("post", "/people/{id}/role", [303, 403, 403, 403, 422]),
+    ("post", "/views", [303, 303, 303, 303, 303]),
+    ("post", "/views/{id}/delete", [303, 404, 404, 404, 404]),
     ("post", "/setup/{token}", [404, 404, 404, 404, 404]),
 ];
 
