@@ -238,14 +238,14 @@ pub(super) fn dead_letters_locked(w: &Words) -> DeadLettersPage {
 pub(super) fn dead_letters_long(rows: usize) -> DeadLettersPage {
     let mut page = dead_letters(&Words::real(), rows);
     for row in &mut page.rows {
-        row.sentence = "The warehouse’s answer ".repeat(8).chars().take(180).collect();
-        row.kind = "reserve-stock-at-the-warehouse-of-origin".into();
+        row.sentence = "“Reserve” at the warehouse ".repeat(8).chars().take(144).collect();
+        row.kind = "reserve-stock-at-warehouse-n".into();
         row.ids =
             "order 1044310443104431044310443 · customer C-7712077120771207712077120 · sku 8-112-B-999".into();
-        row.destination = "Warehouse of the northern hemisphere, no".into();
-        (row.assignee, row.team) = (Some("annabelle.christine.von.hohenstaufen-kar".into()), None);
+        row.destination = "Warehouse of the north, no 7".into();
+        (row.assignee, row.team) = (Some("annabelle.von.hohenstaufen.k".into()), None);
         row.severity = Severity::Critical;
-        row.status = DeadLetterStatus::Replaying;
+        row.status = DeadLetterStatus::Open;
         row.next = NextAction::CheckDestination;
         row.certainty = Certainty::CompletedAtDestination;
     }

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod cards;
+mod causes;
 mod csrf;
 mod doors;
 mod erased;
@@ -9,8 +10,11 @@ mod forms;
 mod harmless;
 mod headers;
 mod lists;
+mod live;
 mod overrides;
 mod people;
 mod rights;
 mod sessions;
+mod ticks;
 mod triage;
+mod views;

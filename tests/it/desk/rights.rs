@@ -20,6 +20,8 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/bulk", [303, 200, 200, 200, 200]),
     ("get", "/bulk/new", [303, 200, 200, 200, 200]),
     ("get", "/bulk/{id}", [303, 404, 404, 404, 404]),
+    // The address is no cause's here: whoever may look is told so.
+    ("get", "/causes/{id}", [303, 404, 404, 404, 404]),
     ("get", "/dead-letters", [303, 200, 200, 200, 200]),
     ("get", "/dead-letters/{id}", [303, 200, 200, 200, 200]),
     // What one may not do is shown with the right that it needs.
@@ -27,6 +29,8 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/dead-letters/{id}/replay", [303, 200, 200, 200, 200]),
     ("get", "/dead-letters/{id}/resolve", [303, 200, 200, 200, 200]),
     ("get", "/destinations", [303, 200, 200, 200, 200]),
+    // It speaks to pages that listen, and these do not.
+    ("get", "/live", [303, 400, 400, 400, 400]),
     ("get", "/login", [200, 303, 303, 303, 303]),
     ("get", "/operations", [303, 200, 200, 200, 200]),
     ("get", "/operations/{id}", [303, 404, 404, 404, 404]),
@@ -39,6 +43,8 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("post", "/bulk/{id}/cancel", [303, 403, 404, 404, 404]),
     ("post", "/bulk/{id}/pause", [303, 403, 404, 404, 404]),
     ("post", "/bulk/{id}/start", [303, 403, 404, 404, 404]),
+    ("post", "/causes/{id}/assign", [303, 403, 404, 404, 404]),
+    ("post", "/causes/{id}/note", [303, 403, 404, 404, 404]),
     ("post", "/dead-letters/{id}/override", [303, 403, 403, 422, 422]),
     ("post", "/dead-letters/{id}/replay", [303, 403, 422, 422, 422]),
     ("post", "/dead-letters/{id}/resolve", [303, 403, 422, 422, 422]),
@@ -52,6 +58,8 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("post", "/people/{id}/enable", [303, 403, 403, 403, 404]),
     ("post", "/people/{id}/link", [303, 403, 403, 403, 404]),
     ("post", "/people/{id}/role", [303, 403, 403, 403, 422]),
+    ("post", "/views", [303, 303, 303, 303, 303]),
+    ("post", "/views/{id}/delete", [303, 404, 404, 404, 404]),
     ("post", "/setup/{token}", [404, 404, 404, 404, 404]),
 ];
 

@@ -16,11 +16,11 @@ use crate::web::tell::{list, sentence};
 use crate::web::view::When;
 
 /// A row's sentence, in characters: a page of fifty stays light whatever its rows say.
-const MOST_SENTENCE: usize = 180;
+const MOST_SENTENCE: usize = 144;
 /// A row's business ids together, in characters.
-const MOST_IDS: usize = 90;
+const MOST_IDS: usize = 60;
 /// A name, in characters.
-const MOST_NAME: usize = 40;
+const MOST_NAME: usize = 28;
 
 /// One row.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct DeadLetterRow {
     pub href: String,
     /// What is known of the effect.
     pub certainty: Certainty,
-    /// What happened, in at most 180 characters.
+    /// What happened, in at most 144 characters.
     pub sentence: String,
     /// The operation's type.
     pub kind: String,
