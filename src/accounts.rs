@@ -14,6 +14,7 @@ pub use tokens::{create_token, revoke_token, token_holder};
 
 use crate::domain::actor::{Actor, Role};
 use crate::domain::ambient::Ambient;
+use crate::domain::filter::RESERVED_NAMES;
 use crate::domain::zone::Zone;
 use crate::store::accounts::{self, UserRow};
 use crate::store::audit::{self, AuditRow};
@@ -269,6 +270,9 @@ fn checked_name(name: &str) -> Result<String, AccountError> {
         return Err(AccountError::Name(
             "a name has 1 to 64 characters, without colons and control characters".to_owned(),
         ));
+    }
+    if RESERVED_NAMES.iter().any(|word| word.eq_ignore_ascii_case(name)) {
+        return Err(AccountError::Name(format!("nobody is called {name}: filters use that word")));
     }
     Ok(name.to_owned())
 }

@@ -1,5 +1,7 @@
 //! The one filter of list pages, the API and the command line, and the cursor that walks a list.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use uuid::Uuid;
@@ -8,6 +10,92 @@ use super::UnknownWord;
 use super::dead_letter::{Certainty, DeadLetterStatus, NextAction};
 use super::operation::{OperationState, Severity};
 use super::time::Timestamp;
+
+text_enum! {
+    /// Whether somebody put a dead letter off.
+    pub enum Snooze {
+        /// It is to be seen.
+        Awake = "awake",
+        /// It is out of sight until its time has come.
+        Asleep = "asleep",
+    }
+}
+
+text_enum! {
+    /// How long ago a dead letter was opened.
+    pub enum Age {
+        /// In the last hour.
+        Hour = "1h",
+        /// In the last day.
+        Day = "24h",
+        /// In the last seven days.
+        Week = "7d",
+        /// Longer ago than an hour.
+        OverHour = "over_1h",
+        /// Longer ago than a day.
+        OverDay = "over_24h",
+        /// Longer ago than seven days.
+        OverWeek = "over_7d",
+    }
+}
+
+impl Age {
+    /// The span, and whether it is the shortest and not the longest one.
+    pub fn span(self) -> (Duration, bool) {
+        match self {
+            Self::Hour => (Duration::from_hours(1), false),
+            Self::Day => (Duration::from_hours(24), false),
+            Self::Week => (Duration::from_hours(24 * 7), false),
+            Self::OverHour => (Duration::from_hours(1), true),
+            Self::OverDay => (Duration::from_hours(24), true),
+            Self::OverWeek => (Duration::from_hours(24 * 7), true),
+        }
+    }
+}
+
+/// A word that means something at a moment only. In an address it stays the word, so that a kept
+/// link means the same tomorrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relative<T> {
+    /// The word.
+    pub word: T,
+    /// The moment.
+    pub now: Timestamp,
+}
+
+/// Who has something. No person may be called by the word that stands for nobody, nor by the one
+/// that stands for the reader: see [`RESERVED_NAMES`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assignee {
+    /// No one.
+    Nobody,
+    /// The person of this name.
+    Named(String),
+}
+
+/// Words that stand for somebody in a filter, and so are nobody's name: `nobody` for no one, `me`
+/// for whoever reads the page.
+pub const RESERVED_NAMES: [&str; 2] = [NOBODY, ME];
+/// In a filter: no one.
+pub const NOBODY: &str = "nobody";
+/// In a page's address: whoever reads it.
+pub const ME: &str = "me";
+
+impl From<&str> for Assignee {
+    fn from(text: &str) -> Self {
+        if text == NOBODY { Self::Nobody } else { Self::Named(text.to_owned()) }
+    }
+}
+
+impl Assignee {
+    /// As in an address.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Nobody => NOBODY,
+            Self::Named(name) => name,
+        }
+    }
+}
 
 /// Which dead letters are meant. An absent field does not restrict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,9 +113,13 @@ pub struct DeadLetterFilter {
     /// How much it matters.
     pub severity: Option<Severity>,
     /// Who has it.
-    pub assignee: Option<String>,
+    pub assignee: Option<Assignee>,
     /// What to do first.
     pub next_action: Option<NextAction>,
+    /// Whether somebody put it off.
+    pub snoozed: Option<Relative<Snooze>>,
+    /// How long ago it was opened.
+    pub age: Option<Relative<Age>>,
     /// An id, key, correlation id, reference or business id, whole.
     pub search: Option<String>,
     /// Opened at or after.
@@ -146,8 +238,8 @@ impl<'a> Parameters<'a> {
         self.get(name).map(|text| text.parse().map_err(|_| FilterError::Id(name))).transpose()
     }
 
-    /// The dead letters they mean.
-    pub fn dead_letters(&self) -> Result<DeadLetterFilter, FilterError> {
+    /// The dead letters they mean at this moment.
+    pub fn dead_letters(&self, now: Timestamp) -> Result<DeadLetterFilter, FilterError> {
         Ok(DeadLetterFilter {
             status: self.word("status")?,
             certainty: self.word("certainty")?,
@@ -155,8 +247,10 @@ impl<'a> Parameters<'a> {
             destination: self.text("destination"),
             cause: self.text("cause"),
             severity: self.word("severity")?,
-            assignee: self.text("assignee"),
+            assignee: self.text("assignee").map(|name| Assignee::from(name.as_str())),
             next_action: self.word("next_action")?,
+            snoozed: self.word("snoozed")?.map(|word| Relative { word, now }),
+            age: self.word("age")?.map(|word| Relative { word, now }),
             search: self.text("search"),
             from: self.time("from")?,
             to: self.time("to")?,
@@ -212,8 +306,10 @@ impl DeadLetterFilter {
             ("destination", self.destination.clone()),
             ("cause", self.cause.clone()),
             ("severity", self.severity.and_then(|w| word(w.as_str()))),
-            ("assignee", self.assignee.clone()),
+            ("assignee", self.assignee.as_ref().and_then(|who| word(who.as_str()))),
             ("next_action", self.next_action.and_then(|w| word(w.as_str()))),
+            ("snoozed", self.snoozed.and_then(|at| word(at.word.as_str()))),
+            ("age", self.age.and_then(|at| word(at.word.as_str()))),
             ("search", self.search.clone()),
             ("from", self.from.map(Timestamp::rfc3339)),
             ("to", self.to.map(Timestamp::rfc3339)),
@@ -364,12 +460,18 @@ mod tests {
             ("search", " ORD-1 "),
             ("destination", ""),
             ("from", "2026-11-29"),
+            ("assignee", "nobody"),
+            ("snoozed", "asleep"),
+            ("age", "over_24h"),
         ]);
-        let filter = Parameters(&given).dead_letters().unwrap();
+        let now = Timestamp::from_micros(7);
+        let filter = Parameters(&given).dead_letters(now).unwrap();
+        assert_eq!(filter.assignee, Some(Assignee::Nobody));
+        assert_eq!(filter.age, Some(Relative { word: Age::OverDay, now }));
         assert_eq!(filter.destination, None);
         assert_eq!(filter.search.as_deref(), Some("ORD-1"));
         let pairs = parameters(&filter.pairs().iter().map(|(a, b)| (*a, b.as_str())).collect::<Vec<_>>());
-        assert_eq!(Parameters(&pairs).dead_letters().unwrap(), filter);
+        assert_eq!(Parameters(&pairs).dead_letters(now).unwrap(), filter);
     }
 
     #[test]
@@ -377,7 +479,8 @@ mod tests {
         let text = |pairs: &[(&str, &str)]| {
             let pairs = parameters(pairs);
             let parameters = Parameters(&pairs);
-            parameters.dead_letters().err().or(parameters.page().err()).map(|error| error.to_string())
+            let now = Timestamp::from_micros(0);
+            parameters.dead_letters(now).err().or(parameters.page().err()).map(|error| error.to_string())
         };
         assert!(text(&[("status", "dead")]).unwrap().starts_with("status: \"dead\" is not a"));
         assert_eq!(text(&[("from", "noon")]).unwrap(), "from: not a date or an RFC 3339 time");

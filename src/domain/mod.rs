@@ -70,6 +70,7 @@ macro_rules! text_enum {
 pub mod actor;
 pub mod ambient;
 pub mod attempt;
+pub mod bulk;
 pub mod classify;
 pub mod contract;
 pub mod dead_letter;

@@ -11,7 +11,7 @@ mod symptoms;
 use std::time::Duration;
 
 pub use labels::*;
-pub use names::{destination_name, quoted, step_name};
+pub use names::{destination_name, grouped, quoted, step_name};
 pub use spans::{hour, moment, relative, span, wall};
 pub use symptoms::title;
 

@@ -13,12 +13,13 @@ use crate::domain::dead_letter::{DeadLetterStatus, Resolution};
 use crate::domain::lookup::Task;
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::{CheckName, Run, Verdict, VerdictKind};
+use crate::domain::words;
 use crate::gate::examine::Examined;
 use crate::gate::{Gate, GateError};
 use crate::store::audit::{self, AuditRow};
 use crate::store::dead_letters::{self, DeadLetterRow};
 use crate::store::work::{self, NewWork};
-use crate::store::{Commit, StoreError, Tx, actions};
+use crate::store::{Commit, StoreError, Tx, actions, causes};
 
 /// The longest reason, in characters.
 pub const MAX_REASON: usize = 1_000;
@@ -112,6 +113,18 @@ pub async fn replay_letter(
     send_again(gate, letter.operation_id, request, plan).await
 }
 
+/// The same for a member of a bulk action. The dead letter that was frozen is meant, and no later one
+/// of its operation.
+pub(super) async fn replay_member(
+    gate: &Gate,
+    operation: Uuid,
+    letter: Uuid,
+    request: &Request<'_>,
+) -> Result<Verdict, ActionError> {
+    let plan = Plan { cause: Cause::Bulk, mode: None, letter: Some(letter), approved_by: None };
+    send_again(gate, operation, request, plan).await
+}
+
 /// An override for the operation of a dead letter; as above.
 pub async fn override_letter(
     gate: &Gate,
@@ -140,6 +153,18 @@ impl Plan<'_> {
 
     fn right(&self) -> Right {
         if self.mode.is_some() { Right::Override } else { Right::Replay }
+    }
+
+    /// Why nothing is sent for this dead letter any more.
+    fn shut(&self, letter: &DeadLetterRow) -> Option<String> {
+        match letter.resolution {
+            Some(how) => Some(closed(how, letter)),
+            None if self.cause == Cause::Bulk && letter.closed_at.is_some() => Some(format!(
+                "The dead letter that was chosen is {}; what waits now is another one.",
+                words::dead_letter_status(letter.status)
+            )),
+            None => None,
+        }
     }
 }
 
@@ -202,16 +227,16 @@ pub(super) async fn judge(
     let thread = Thread::load(tx, operation).await?.ok_or(ActionError::NotFound)?;
     let mut answer = verdict(&examined, &thread);
     let accepted = answer.verdict == VerdictKind::Accepted;
-    let closed_as = thread.letters.iter().find(|letter| Some(letter.id) == plan.letter);
-    let closed_as = closed_as.and_then(|letter| Some((letter.resolution?, letter)));
+    let chosen = thread.letters.iter().find(|letter| Some(letter.id) == plan.letter);
+    let shut = chosen.and_then(|letter| plan.shut(letter));
     let approval = plan.mode.is_some() && plan.approved_by.is_none();
     let refused = if plan.mode == Some(OverrideMode::SameKey)
         && waived.is_empty()
         && examined.examination.passed()
     {
         Some("No check stands in the way, so there is nothing to override: replay it.".to_owned())
-    } else if let (true, Some((how, letter))) = (accepted, closed_as) {
-        Some(closed(how, letter))
+    } else if let (true, Some(why)) = (accepted, shut) {
+        Some(why)
     } else if accepted && approval && needs_approval(gate, &thread.operation.kind) {
         Some(format!(
             "An override of {} waits for a second person: ask for it on the desk, where somebody else approves \
@@ -249,6 +274,7 @@ pub(super) async fn carry_out(
         let new_effect = plan.mode == Some(OverrideMode::NewEffect);
         if gate.requeue(tx, &examined.facts, &asked, new_effect).await? {
             dead_letters::replaying(tx, operation).await?;
+            causes::replayed(tx, operation, now).await?;
             work::announce(tx).await?;
             answer.reason = String::from(match plan.mode {
                 Some(OverrideMode::NewEffect) => "It will be sent under a new key, as a second effect.",

@@ -5,6 +5,8 @@ pub mod accept;
 pub mod actions;
 pub mod approvals;
 pub mod ask;
+pub mod bulk;
+pub mod causes;
 pub mod correct;
 pub mod destinations;
 mod draft;
@@ -22,6 +24,7 @@ pub mod send;
 mod tally;
 pub mod thread;
 pub mod upkeep;
+pub mod views;
 pub mod worker;
 
 use std::sync::Arc;
@@ -99,7 +102,8 @@ impl Engine {
         Ok(Worker::new(self.gate.clone(), Arc::new(sender), Arc::clone(&self.wake)))
     }
 
-    /// Runs the worker, the ear for other nodes' words and the upkeep until told to stop.
+    /// Runs the worker, the ear for other nodes' words, the upkeep and bulk actions until told
+    /// to stop.
     pub fn start(&self, stop: &watch::Receiver<bool>) -> Result<JoinHandle<()>, SenderError> {
         let worker = self.worker()?;
         tokio::spawn(upkeep::listen(self.db().clone(), Arc::clone(&self.wake), stop.clone()));
@@ -109,6 +113,7 @@ impl Engine {
             self.ambient().clone(),
             stop.clone(),
         ));
+        tokio::spawn(bulk::run(self.gate.clone(), Arc::clone(&self.wake), stop.clone()));
         Ok(tokio::spawn(worker.run(stop.clone())))
     }
 }

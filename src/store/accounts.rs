@@ -196,6 +196,12 @@ pub async fn token_by_hash(tx: &mut Tx, hash: &[u8]) -> Result<Option<TokenRow>,
     Ok(on!(tx, c => sqlx::query_as(sql).bind(hash).fetch_optional(c).await)?)
 }
 
+/// One by name, whether or not it still works.
+pub async fn token_by_name(tx: &mut Tx, name: &str) -> Result<Option<TokenRow>, StoreError> {
+    let sql = sqlx::AssertSqlSafe(format!("{TOKEN} WHERE name = $1"));
+    Ok(on!(tx, c => sqlx::query_as(sql).bind(name).fetch_optional(c).await)?)
+}
+
 /// All tokens, by name.
 pub async fn tokens(tx: &mut Tx) -> Result<Vec<TokenRow>, StoreError> {
     let sql = sqlx::AssertSqlSafe(format!("{TOKEN} ORDER BY name"));

@@ -347,77 +347,6 @@ pub async fn count(tx: &mut Tx, filter: &DeadLetterFilter, most: i64) -> Result<
     Ok(count)
 }
 
-/// What waits, by cause.
-#[derive(Clone, Debug)]
-pub struct CauseRow {
-    /// Fingerprint.
-    pub cause: String,
-    /// What it was made from.
-    pub cause_text: String,
-    /// Where.
-    pub destination: String,
-    /// At which step.
-    pub step: String,
-    /// What the last attempts came to.
-    pub outcome: Outcome,
-    /// What was noticed.
-    pub symptom: Symptom,
-    /// How many wait.
-    pub total: i64,
-    /// Opened in the last hour.
-    pub last_hour: i64,
-    /// Opened in the last day.
-    pub last_day: i64,
-    /// Opened in the last seven days.
-    pub last_week: i64,
-    /// Of all: may have completed.
-    pub may_have_completed: i64,
-    /// Of all: the destination has it.
-    pub completed_there: i64,
-    /// The first of them.
-    pub first_at: Timestamp,
-    /// The last of them.
-    pub last_at: Timestamp,
-}
-
-from_row!(CauseRow {
-    cause,
-    cause_text,
-    destination,
-    step,
-    outcome,
-    symptom,
-    total,
-    last_hour,
-    last_day,
-    last_week,
-    may_have_completed,
-    completed_there,
-    first_at,
-    last_at,
-});
-
-/// What waits, by cause, the largest first.
-pub async fn causes(tx: &mut Tx, now: Timestamp, most: i64) -> Result<Vec<CauseRow>, StoreError> {
-    const SQL: &str = "SELECT cause, max(cause_text) AS cause_text, min(destination) AS destination, \
-        min(step) AS step, min(outcome) AS outcome, min(symptom) AS symptom, count(*) AS total, \
-        count(*) FILTER (WHERE opened_at >= $1) AS last_hour, \
-        count(*) FILTER (WHERE opened_at >= $2) AS last_day, \
-        count(*) FILTER (WHERE opened_at >= $3) AS last_week, \
-        count(*) FILTER (WHERE certainty = 'may_have_completed') AS may_have_completed, \
-        count(*) FILTER (WHERE certainty = 'completed_at_destination') AS completed_there, \
-        min(opened_at) AS first_at, max(opened_at) AS last_at \
-        FROM dead_letters WHERE status = 'open' GROUP BY cause ORDER BY count(*) DESC, cause LIMIT $4";
-    let ago = |hours: u64| now.minus(std::time::Duration::from_hours(hours));
-    Ok(on!(tx, c => sqlx::query_as(SQL)
-        .bind(ago(1))
-        .bind(ago(24))
-        .bind(ago(24 * 7))
-        .bind(most)
-        .fetch_all(c)
-        .await)?)
-}
-
 /// The line of figures on the first page.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
@@ -427,24 +356,28 @@ pub struct Figures {
     pub may_have_completed: i64,
     /// The oldest of them.
     pub oldest: Option<Timestamp>,
+    /// Open as well, and put off.
+    pub snoozed: i64,
     /// Opened in the last day, whatever became of them.
     pub arrived: i64,
     /// Closed in the last day.
     pub handled: i64,
 }
 
-from_row!(Figures { open, may_have_completed, oldest, arrived, handled });
+from_row!(Figures { open, may_have_completed, oldest, snoozed, arrived, handled });
 
-/// The line of figures on the first page.
+/// The line of figures on the first page. What was put off is counted by itself.
 pub async fn figures(tx: &mut Tx, now: Timestamp) -> Result<Figures, StoreError> {
-    const SQL: &str = "SELECT count(*) AS open, \
-        count(*) FILTER (WHERE certainty = 'may_have_completed') AS may_have_completed, \
-        min(opened_at) AS oldest, \
+    const SQL: &str = "SELECT count(*) FILTER (WHERE awake) AS open, \
+        count(*) FILTER (WHERE awake AND certainty = 'may_have_completed') AS may_have_completed, \
+        min(opened_at) FILTER (WHERE awake) AS oldest, \
+        count(*) FILTER (WHERE NOT awake) AS snoozed, \
         (SELECT count(*) FROM dead_letters WHERE opened_at >= $1) AS arrived, \
         (SELECT count(*) FROM dead_letters WHERE closed_at >= $1) AS handled \
-        FROM dead_letters WHERE status = 'open'";
+        FROM (SELECT certainty, opened_at, snoozed_until IS NULL OR snoozed_until <= $2 AS awake \
+        FROM dead_letters WHERE status = 'open') waiting";
     let day_ago = now.minus(std::time::Duration::from_hours(24));
-    Ok(on!(tx, c => sqlx::query_as(SQL).bind(day_ago).fetch_one(c).await)?)
+    Ok(on!(tx, c => sqlx::query_as(SQL).bind(day_ago).bind(now).fetch_one(c).await)?)
 }
 
 /// A dead letter in doubt whose key the destination will soon have forgotten.
@@ -489,10 +422,31 @@ pub async fn closing_windows(
         .await)?)
 }
 
-/// How many were opened in each of the last 24 hours, as hours ago; hours without any are left out.
-pub async fn arrivals_by_hour(tx: &mut Tx, now: Timestamp) -> Result<Vec<(i64, i64)>, StoreError> {
-    const SQL: &str = "SELECT ($1 - opened_at) / 3600000000 AS hours, count(*) FROM dead_letters \
-        WHERE opened_at > $2 AND opened_at <= $1 GROUP BY 1";
+/// What came and went in one hour.
+#[derive(Clone, Copy, Debug)]
+pub struct HourRow {
+    /// Hours ago; zero for the last 60 minutes.
+    pub ago: i64,
+    /// Opened then, whatever became of them.
+    pub opened: i64,
+    /// Of these: open now, in doubt and not put off.
+    pub in_doubt: i64,
+    /// Closed then.
+    pub closed: i64,
+}
+
+from_row!(HourRow { ago, opened, in_doubt, closed });
+
+/// What came and went in each of the last 24 hours; hours without anything are left out.
+pub async fn by_hour(tx: &mut Tx, now: Timestamp) -> Result<Vec<HourRow>, StoreError> {
+    const SQL: &str = "SELECT ago, CAST(sum(opened) AS BIGINT) AS opened, \
+        CAST(sum(in_doubt) AS BIGINT) AS in_doubt, CAST(sum(closed) AS BIGINT) AS closed FROM (\
+        SELECT ($1 - opened_at) / 3600000000 AS ago, count(*) AS opened, count(*) FILTER (WHERE \
+        status = 'open' AND certainty = 'may_have_completed' \
+        AND (snoozed_until IS NULL OR snoozed_until <= $1)) AS in_doubt, 0 AS closed \
+        FROM dead_letters WHERE opened_at > $2 AND opened_at <= $1 GROUP BY 1 \
+        UNION ALL SELECT ($1 - closed_at) / 3600000000, 0, 0, count(*) FROM dead_letters \
+        WHERE closed_at > $2 AND closed_at <= $1 GROUP BY 1) hours GROUP BY ago";
     let day_ago = now.minus(std::time::Duration::from_hours(24));
     Ok(on!(tx, c => sqlx::query_as(SQL).bind(now).bind(day_ago).fetch_all(c).await)?)
 }

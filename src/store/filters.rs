@@ -1,11 +1,13 @@
 //! Turns the domain's filters into conditions. Every value is bound, never written into the text.
 
-use sqlx::query::QueryAs;
+use sqlx::query::{Query, QueryAs};
 use sqlx::{Encode, Type};
 use uuid::Uuid;
 
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction};
-use crate::domain::filter::{AuditFilter, Cursor, DeadLetterFilter, OperationFilter, Page};
+use crate::domain::filter::{
+    Assignee, AuditFilter, Cursor, DeadLetterFilter, OperationFilter, Page, Relative, Snooze,
+};
 use crate::domain::operation::Severity;
 use crate::domain::time::Timestamp;
 
@@ -60,6 +62,11 @@ impl Conditions {
         }
     }
 
+    /// The placeholder of an id that the clause does not name.
+    pub(super) fn id(&mut self, id: Uuid) -> String {
+        self.bind(Bound::Id(id))
+    }
+
     /// The clause alone, for counting.
     pub(super) fn clause(&self) -> &str {
         &self.text
@@ -81,26 +88,34 @@ impl Conditions {
     }
 }
 
-/// Binds the values in order, on either database.
-pub(super) fn bind_all<'q, DB, O>(
-    mut query: QueryAs<'q, DB, O, <DB as sqlx::Database>::Arguments>,
-    values: &'q [Bound],
-) -> QueryAs<'q, DB, O, <DB as sqlx::Database>::Arguments>
-where
-    DB: sqlx::Database,
-    &'q str: Encode<'q, DB> + Type<DB>,
-    i64: Encode<'q, DB> + Type<DB>,
-    Uuid: Encode<'q, DB> + Type<DB>,
-{
-    for value in values {
-        query = match value {
-            Bound::Text(text) => query.bind(text.as_str()),
-            Bound::Number(number) => query.bind(*number),
-            Bound::Id(id) => query.bind(*id),
-        };
-    }
-    query
+/// Declares a function that binds the values in order, on either database, to one kind of query.
+macro_rules! binds {
+    ($name:ident, $query:ident<$($parameter:ident),+>) => {
+        /// Binds the values in order, on either database.
+        pub(super) fn $name<'q, $($parameter),+>(
+            mut query: $query<'q, $($parameter,)+ <DB as sqlx::Database>::Arguments>,
+            values: &'q [Bound],
+        ) -> $query<'q, $($parameter,)+ <DB as sqlx::Database>::Arguments>
+        where
+            DB: sqlx::Database,
+            &'q str: Encode<'q, DB> + Type<DB>,
+            i64: Encode<'q, DB> + Type<DB>,
+            Uuid: Encode<'q, DB> + Type<DB>,
+        {
+            for value in values {
+                query = match value {
+                    Bound::Text(text) => query.bind(text.as_str()),
+                    Bound::Number(number) => query.bind(*number),
+                    Bound::Id(id) => query.bind(*id),
+                };
+            }
+            query
+        }
+    };
 }
+
+binds!(bind_all, QueryAs<DB, O>);
+binds!(bind_values, Query<DB>);
 
 /// Operations whose id, key, correlation id, reference or business id is the text. Each branch is
 /// one index. A text in the form of an id may be one of ours or somebody else's.
@@ -131,8 +146,25 @@ pub(super) fn dead_letters(filter: &DeadLetterFilter) -> Conditions {
     c.text("d.destination = ?", filter.destination.as_ref());
     c.text("d.cause = ?", filter.cause.as_ref());
     c.word("d.severity = ?", filter.severity.map(Severity::as_str));
-    c.text("d.assignee = ?", filter.assignee.as_ref());
+    match &filter.assignee {
+        Some(Assignee::Nobody) => c.also("d.assignee IS NULL"),
+        Some(Assignee::Named(name)) => c.text("d.assignee = ?", Some(name)),
+        None => {}
+    }
     c.word("d.next_action = ?", filter.next_action.map(NextAction::as_str));
+    if let Some(Relative { word, now }) = filter.snoozed {
+        // What is closed waits for nobody, whatever was put off before.
+        let condition = match word {
+            Snooze::Awake => "(d.snoozed_until IS NULL OR d.snoozed_until <= ? OR d.closed_at IS NOT NULL)",
+            Snooze::Asleep => "(d.snoozed_until > ? AND d.closed_at IS NULL)",
+        };
+        c.number(condition, Some(now.as_micros()));
+    }
+    if let Some(Relative { word, now }) = filter.age {
+        let (span, longer) = word.span();
+        let condition = if longer { "d.opened_at < ?" } else { "d.opened_at >= ?" };
+        c.number(condition, Some(now.minus(span).as_micros()));
+    }
     search(&mut c, "d.operation_id", filter.search.as_ref());
     c.number("d.opened_at >= ?", filter.from.map(Timestamp::as_micros));
     c.number("d.opened_at < ?", filter.to.map(Timestamp::as_micros));

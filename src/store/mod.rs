@@ -89,6 +89,8 @@ pub mod actions;
 pub mod alerts;
 pub mod attempts;
 pub mod audit;
+pub mod bulk;
+pub mod causes;
 mod commit;
 pub mod dead_letters;
 pub mod destinations;
@@ -96,6 +98,7 @@ pub mod events;
 mod filters;
 pub mod history;
 pub mod hooks;
+pub mod live;
 pub mod nodes;
 pub mod operations;
 pub mod overrides;
@@ -103,6 +106,7 @@ pub mod results;
 pub mod retention;
 pub mod sessions;
 mod types;
+pub mod views;
 pub mod work;
 
 pub use commit::{Commit, Moment};
@@ -295,6 +299,9 @@ fn migrator() -> Migrator {
         (3, "hooks", include_str!("../../migrations/0003_hooks.sql")),
         (4, "upkeep", include_str!("../../migrations/0004_upkeep.sql")),
         (5, "subjects", include_str!("../../migrations/0005_subjects.sql")),
+        (6, "handling", include_str!("../../migrations/0006_handling.sql")),
+        (7, "bulk", include_str!("../../migrations/0007_bulk.sql")),
+        (8, "causes", include_str!("../../migrations/0008_causes.sql")),
         (9, "desk", include_str!("../../migrations/0009_desk.sql")),
     ];
     let migrations = scripts

@@ -163,9 +163,13 @@ pub const ERASED: &str = "What came back was erased when its retention ended.";
 /// The same for a step that was passed over.
 pub const PASSED: &str = "A step was passed over; why was erased when its retention ended.";
 
+/// What a bulk action's members tell of answers. The members stay: they name operations and hold
+/// nothing of them.
+const QUOTED: &str = "UPDATE bulk_members SET answer = NULL WHERE answer IS NOT NULL AND operation_id IN {}";
+
 /// What goes when operations are erased. Of an address stays the host; of answers their status and
 /// what they meant, never their words; of what other systems know it by, the references.
-const ERASE: [&str; 8] = [
+const ERASE: [&str; 9] = [
     "DELETE FROM payloads WHERE operation_id IN {}",
     "UPDATE requests SET body = NULL, headers = '[]', url = CASE WHEN url LIKE 'http%' \
      THEN substr(url, 1, 8 + {position}(substr(url, 9), '/')) || '\u{2026}' ELSE url END \
@@ -178,6 +182,7 @@ const ERASE: [&str; 8] = [
      'found_other', 'found_absent', 'found_nothing', 'passed_over') AND operation_id IN {}",
     "UPDATE dead_letters SET error = '', cause_text = '' WHERE operation_id IN {}",
     "DELETE FROM actions WHERE operation_id IN {}",
+    QUOTED,
     "DELETE FROM upkeep_later WHERE task = 'erase' AND operation_id IN {}",
 ];
 
@@ -199,7 +204,8 @@ pub async fn erase(tx: &mut Tx, operations: &[Uuid], private: &[&str]) -> Result
     Ok(())
 }
 
-/// Forgets operations with all that belongs to them but the audit. Their keys are free again.
+/// Forgets operations with all that belongs to them but the audit and their places in bulk actions.
+/// Their keys are free again.
 pub async fn forget(tx: &mut Tx, operations: &[Uuid]) -> Result<(), StoreError> {
     const TABLES: [&str; 9] = [
         "payloads",
@@ -215,6 +221,7 @@ pub async fn forget(tx: &mut Tx, operations: &[Uuid]) -> Result<(), StoreError> 
     for table in TABLES {
         change(tx, &format!("DELETE FROM {table} WHERE operation_id IN {{}}"), operations).await?;
     }
+    change(tx, QUOTED, operations).await?;
     change(
         tx,
         "DELETE FROM upkeep_later WHERE task IN ('erase', 'forget') AND operation_id IN {}",

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::domain::actor::{Role, Scope};
 use crate::domain::attempt::{Cause, Outcome, OverrideMode, RequestState};
+use crate::domain::bulk::{BulkAction, BulkState, MemberState};
 use crate::domain::classify::Symptom;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
 use crate::domain::decide::ParkReason;
@@ -33,6 +34,9 @@ stored_as_text!(
     Task,
     OverrideMode,
     RequestState,
+    BulkAction,
+    BulkState,
+    MemberState,
 );
 
 /// Stores a newtype as what it wraps, on both databases.

@@ -1,6 +1,7 @@
 //! Who may ask: the signed-in person behind a page, and forms that prove they came from one.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, OptionalFromRequestParts, RawForm, Request};
@@ -15,7 +16,7 @@ use uuid::Uuid;
 use super::Web;
 use super::failure::Failure;
 use super::page::{Flash, FlashKind, Layout, Section, SignedIn};
-use super::sessions::USER;
+use super::sessions::{Sessions, USER};
 use super::view::Seen;
 use crate::accounts::By;
 use crate::domain::actor::{Actor, Right};
@@ -48,6 +49,8 @@ pub struct Signed {
     pub since: Timestamp,
     /// From where they ask now.
     pub origin: String,
+    /// When they asked.
+    pub now: Timestamp,
     session: Session,
 }
 
@@ -92,6 +95,7 @@ impl Signed {
                 text,
             }),
             zone: self.zone().name().to_owned(),
+            at: self.now,
             ..Layout::desk(title, section, who, self.csrf.clone())
         }
     }
@@ -145,30 +149,80 @@ impl OptionalFromRequestParts<Web> for Signed {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Option<Self>, Failure> {
-        let origin = client(parts);
-        let session =
-            Session::from_request_parts(parts, web).await.map_err(|(_, text)| Failure::defect(text))?;
-        let Some(id) = session.get::<Uuid>(USER).await? else { return Ok(None) };
-        let (Some(csrf), Some(since), Some(seen)) = (
-            session.get::<String>(CSRF).await?,
-            session.get::<i64>(SIGNED_IN_AT).await?.map(Timestamp::from_micros),
-            session.get::<i64>(SEEN_AT).await?.map(Timestamp::from_micros),
-        ) else {
-            return Ok(None);
-        };
-        let now = web.engine.ambient().now();
-        let mut tx = web.engine.db().read().await?;
-        let user = accounts::user_by_id(&mut tx, id).await?.filter(|user| user.disabled_at.is_none());
-        drop(tx);
-        let Some(user) = user.filter(|_| now.since(since) < ABSOLUTE && now.since(seen) < IDLE) else {
-            session.flush().await?;
-            return Ok(None);
-        };
-        if now.since(seen) > SEEN_EVERY {
-            session.insert(SEEN_AT, now.as_micros()).await?;
+        let Some(found) = signed(parts, web).await? else { return Ok(None) };
+        if found.now.since(found.seen) > SEEN_EVERY {
+            found.who.session.insert(SEEN_AT, found.now.as_micros()).await?;
         }
-        Ok(Some(Self { user, csrf, since, origin, session }))
+        Ok(Some(found.who))
     }
+}
+
+/// A signed-in person whose page asks by itself: that is no use of the session and makes it last no
+/// longer.
+#[derive(Clone, Debug)]
+pub struct Watching(pub Signed);
+
+impl FromRequestParts<Web> for Watching {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Self, Failure> {
+        let found = signed(parts, web).await?;
+        found.map(|found| Self(found.who)).ok_or_else(|| Failure::sign_in_first(&parts.method, &parts.uri))
+    }
+}
+
+impl Watching {
+    /// Whether the session is still theirs, by what is stored of it now.
+    pub async fn lasts(&self, web: &Web) -> bool {
+        let store = Arc::new(Sessions::new(web.engine.db().clone(), web.engine.ambient().clone()));
+        let session = Session::new(self.0.session.id(), store, None);
+        let found = person(&session, web, web.engine.ambient().now()).await;
+        found.is_ok_and(|found| found.is_some_and(|found| found.user.id == self.0.user.id))
+    }
+}
+
+/// Whose session it is, and since when.
+struct Person {
+    user: UserRow,
+    csrf: String,
+    since: Timestamp,
+    seen: Timestamp,
+}
+
+async fn person(session: &Session, web: &Web, now: Timestamp) -> Result<Option<Person>, Failure> {
+    let (Some(id), Some(csrf), Some(since), Some(seen)) = (
+        session.get::<Uuid>(USER).await?,
+        session.get::<String>(CSRF).await?,
+        session.get::<i64>(SIGNED_IN_AT).await?.map(Timestamp::from_micros),
+        session.get::<i64>(SEEN_AT).await?.map(Timestamp::from_micros),
+    ) else {
+        return Ok(None);
+    };
+    let mut tx = web.engine.db().read().await?;
+    let user = accounts::user_by_id(&mut tx, id).await?.filter(|user| user.disabled_at.is_none());
+    let user = user.filter(|_| now.since(since) < ABSOLUTE && now.since(seen) < IDLE);
+    Ok(user.map(|user| Person { user, csrf, since, seen }))
+}
+
+/// A request's person, and when the session was last used before it.
+struct Found {
+    who: Signed,
+    now: Timestamp,
+    seen: Timestamp,
+}
+
+/// The signed-in person behind a request; a session that is somebody's no more is ended.
+async fn signed(parts: &mut Parts, web: &Web) -> Result<Option<Found>, Failure> {
+    let origin = client(parts);
+    let session = Session::from_request_parts(parts, web).await.map_err(|(_, text)| Failure::defect(text))?;
+    let now = web.engine.ambient().now();
+    let Some(Person { user, csrf, since, seen }) = person(&session, web, now).await? else {
+        if session.get::<Uuid>(USER).await?.is_some() {
+            session.flush().await?;
+        }
+        return Ok(None);
+    };
+    Ok(Some(Found { who: Signed { user, csrf, since, origin, now, session }, now, seen }))
 }
 
 /// The address that a request came from.

@@ -6,6 +6,7 @@ use super::pages::destinations::Stands;
 use crate::domain::actor::{Right, Role};
 use crate::domain::attempt::{Cause, Outcome, RequestState, Waiver};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
+use crate::domain::filter::Age;
 use crate::domain::lookup::Finding;
 use crate::domain::operation::{OperationState, Severity, StepState};
 use crate::domain::verdict::{CheckName, VerdictKind};
@@ -133,6 +134,15 @@ marks!(NextAction in |value| words::next_action(value).label => {
     Wait: "clock", "mute";
     Decide: "person", "info";
     Ignore: "closed", "mute";
+});
+
+marks!(Age in words::age => {
+    Hour: "clock", "mute";
+    Day: "clock", "mute";
+    Week: "clock", "mute";
+    OverHour: "clock", "mute";
+    OverDay: "clock", "mute";
+    OverWeek: "clock", "mute";
 });
 
 marks!(Resolution in |value| words::resolution(value).label => {

@@ -14,6 +14,7 @@ pub mod hooks;
 pub mod known;
 pub mod labels;
 pub mod listing;
+pub mod live;
 pub mod page;
 pub mod pages;
 pub mod request_id;
@@ -59,6 +60,8 @@ pub struct Web {
     pub(crate) throttle: throttle::Throttle,
     /// When this process began to answer.
     pub(crate) started: Timestamp,
+    /// Open pages that wait for news.
+    pub(crate) live: live::Live,
 }
 
 /// The largest form that is read, in bytes.
@@ -66,23 +69,32 @@ const MOST_FORM: usize = 256 * 1024;
 
 /// Answers requests until told to stop, then lets those under way end.
 pub async fn serve(engine: Engine, listener: TcpListener, mut stop: watch::Receiver<bool>) -> io::Result<()> {
-    let service = router(engine).into_make_service_with_connect_info::<SocketAddr>();
+    let live = live::Live::new(&engine);
+    let service = build(engine, live.clone()).into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, service)
         .with_graceful_shutdown(async move {
             // Whoever could tell us to stop may be gone; then we stop too.
             let _ = stop.wait_for(|stop| *stop).await;
+            // These requests never end by themselves.
+            live.close();
         })
         .await
 }
 
 /// Every route, and every layer around them.
 pub fn router(engine: Engine) -> Router {
+    let live = live::Live::new(&engine);
+    build(engine, live)
+}
+
+fn build(engine: Engine, live: live::Live) -> Router {
     let https = engine.config().server.public_url.scheme() == "https";
     let started = engine.ambient().now();
     let (tokens, throttle) = (api::tokens::Tokens::default(), throttle::Throttle::default());
-    let web = Web { engine, tokens, throttle, started };
+    let web = Web { engine, tokens, throttle, started, live };
     let statics = Router::new().route("/static/{name}", get(assets::serve)).layer(CompressionLayer::new());
     let desk = pages::routes()
+        .merge(live::routes())
         .layer(DefaultBodyLimit::max(MOST_FORM))
         .layer(session_layer(&web, https))
         .layer(header_layer(header::CACHE_CONTROL, "no-store"));

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::assets;
 use crate::domain::actor::{Right, Role};
+use crate::domain::time::Timestamp;
 
 /// The part of the desk that a page belongs to: what the rail marks as "here".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub enum Section {
     Approvals,
     /// `/operations` and what stands below it.
     Operations,
+    /// `/bulk` and what stands below it.
+    Bulk,
     /// `/destinations`
     Destinations,
     /// `/audit`
@@ -100,7 +103,15 @@ pub struct Layout {
     pub approvals: Option<String>,
     /// The zone in which full times are written.
     pub zone: String,
+    /// When the page was made.
+    pub at: Timestamp,
+    /// What the page shows and the script listens for news of: [`LETTERS`], `operation:<id>`; see
+    /// [`super::live::About`] for how more is added.
+    pub live: Option<String>,
 }
+
+/// What a page listens for that shows which dead letters wait.
+pub const LETTERS: &str = "letters";
 
 impl Layout {
     /// A page for nobody in particular.
@@ -114,6 +125,8 @@ impl Layout {
             open: None,
             approvals: None,
             zone: "UTC".into(),
+            at: Timestamp::from_micros(0),
+            live: None,
         }
     }
 
@@ -125,6 +138,17 @@ impl Layout {
     /// Whether the reader may; nobody may anything before sign-in.
     pub fn may(&self, right: Right) -> bool {
         self.signed_in.as_ref().is_some_and(|who| who.role.may(right))
+    }
+
+    /// The same page, listening for news of what it shows.
+    #[must_use]
+    pub fn listening(self, about: impl Into<String>) -> Self {
+        Self { live: Some(about.into()), ..self }
+    }
+
+    /// When the page was made, in microseconds.
+    pub fn since(&self) -> i64 {
+        self.at.as_micros()
     }
 
     /// Address of the style sheet.

@@ -6,6 +6,7 @@ use time::macros::format_description;
 
 use crate::domain::time::Timestamp;
 use crate::domain::words;
+pub use crate::domain::words::grouped;
 use crate::domain::zone::Zone;
 
 /// From when and where a page is looked at.
@@ -119,19 +120,6 @@ impl Long {
     pub fn block(text: impl Into<String>) -> Self {
         Self::cut(text, 1200)
     }
-}
-
-/// A whole number with its thousands apart.
-pub fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// An id in another system, linked where an address is known.

@@ -2,9 +2,11 @@
 
 use crate::domain::actor::{Right, Role, Scope};
 use crate::domain::attempt::{Cause, Outcome, OverrideMode, RequestState, Waiver};
+use crate::domain::bulk::{BulkAction, BulkState, MemberState};
 use crate::domain::contract::Class;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
 use crate::domain::decide::ParkReason;
+use crate::domain::filter::Age;
 use crate::domain::lookup::Finding;
 use crate::domain::operation::{OperationState, Severity, StepState};
 use crate::domain::verdict::{CheckName, VerdictKind};
@@ -126,6 +128,18 @@ pub const fn dead_letter_status(value: DeadLetterStatus) -> &'static str {
         DeadLetterStatus::Replayed => "replayed and confirmed",
         DeadLetterStatus::Resolved => "resolved",
         DeadLetterStatus::Corrected => "corrected",
+    }
+}
+
+/// How long ago something was opened.
+pub const fn age(value: Age) -> &'static str {
+    match value {
+        Age::Hour => "in the last hour",
+        Age::Day => "in the last 24 hours",
+        Age::Week => "in the last 7 days",
+        Age::OverHour => "over an hour ago",
+        Age::OverDay => "over 24 hours ago",
+        Age::OverWeek => "over 7 days ago",
     }
 }
 
@@ -323,5 +337,50 @@ pub const fn hook_outcome(value: HookOutcome) -> &'static str {
         HookOutcome::Malformed => "signed, and not readable as an event",
         HookOutcome::KeyReused => "with other data under a known key",
         HookOutcome::TooLarge => "too large",
+    }
+}
+
+/// What is done to many at once.
+pub const fn bulk_action(value: BulkAction) -> Label {
+    match value {
+        BulkAction::Replay => label(
+            "Replay",
+            "Each is tried again with its own key, through the same checks as a replay of one.",
+        ),
+        BulkAction::Resolve => label("Resolve", "Each is closed. Nothing is sent and nothing is deleted."),
+        BulkAction::Assign => label("Assign", "Each is handed to one person, or to nobody. Nothing is sent."),
+        BulkAction::Lookup => {
+            label("Ask", "The destination of each is asked what it knows. Nothing is sent again by it.")
+        }
+    }
+}
+
+/// Where a bulk action stands.
+pub const fn bulk_state(value: BulkState) -> &'static str {
+    match value {
+        BulkState::Preview => "not started",
+        BulkState::Canary => "trying the first ones",
+        BulkState::Confirm => "waiting for confirmation",
+        BulkState::Running => "running",
+        BulkState::Ended => "ended",
+        BulkState::Cancelled => "cancelled",
+    }
+}
+
+/// What became of a member of a bulk action.
+pub const fn bulk_member(action: BulkAction, value: MemberState) -> &'static str {
+    match (action, value) {
+        (_, MemberState::Waiting) => "waiting",
+        (BulkAction::Lookup, MemberState::Sent) => "asked, not yet answered",
+        (_, MemberState::Sent) => "sent, not yet answered",
+        (_, MemberState::Confirmed) => "confirmed",
+        (BulkAction::Lookup, MemberState::Failed) => "never asked after all",
+        (_, MemberState::Failed) => "failed again",
+        (_, MemberState::Closed) => "closed by a person meanwhile",
+        (BulkAction::Lookup, MemberState::Done) => "answered",
+        (BulkAction::Assign, MemberState::Done) => "handed over",
+        (_, MemberState::Done) => "closed",
+        (_, MemberState::AlreadyDone) => "already done",
+        (_, MemberState::Refused) => "refused",
     }
 }

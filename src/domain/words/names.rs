@@ -29,6 +29,19 @@ pub fn quoted(text: &str) -> String {
     format!("\u{201c}{text}\u{201d}")
 }
 
+/// A whole number with its thousands apart.
+pub fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 fn spaced(name: &str) -> String {
     one_line(&name.replace(['_', '-'], " "))
 }

@@ -4,6 +4,7 @@
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts as _, Request};
+use axum::http::HeaderMap;
 use serde::de::DeserializeOwned;
 
 use super::MOST_BODY;
@@ -13,6 +14,17 @@ use super::tokens::Caller;
 use crate::domain::actor::Right;
 use crate::engine::actions;
 use crate::web::Web;
+
+/// What a body says.
+pub(super) fn parse<T: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Result<T, Problem> {
+    let body = body.map_err(|_| Problem::too_large(MOST_BODY))?;
+    serde_json::from_slice(&body).map_err(|error| Problem::malformed(format!("The body: {error}.")))
+}
+
+/// The caller's id of this action; a caller that sends none cannot repeat it.
+pub(super) fn action_id(web: &Web, headers: &HeaderMap) -> Result<String, Problem> {
+    Ok(header_key(headers)?.unwrap_or_else(|| web.engine.ambient().opaque().to_string()))
+}
 
 /// A body in JSON.
 pub trait Sent: DeserializeOwned {
@@ -38,10 +50,7 @@ impl<T: Sent> FromRequest<Web> for Call<T> {
         caller.require(T::RIGHT)?;
         let body: Result<Bytes, BytesRejection> =
             Bytes::from_request(Request::from_parts(parts, body), web).await;
-        let body = body.map_err(|_| Problem::too_large(MOST_BODY))?;
-        let sent = serde_json::from_slice(&body)
-            .map_err(|error| Problem::malformed(format!("The body: {error}.")))?;
-        Ok(Self { caller, sent })
+        Ok(Self { caller, sent: parse(body)? })
     }
 }
 
@@ -60,10 +69,9 @@ impl<T: Sent> FromRequest<Web> for Act<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, web: &Web) -> Result<Self, Problem> {
-        let key = header_key(request.headers());
+        let action_id = action_id(web, request.headers());
         let Call { caller, sent } = Call::from_request(request, web).await?;
-        let action_id = key?.unwrap_or_else(|| web.engine.ambient().opaque().to_string());
-        Ok(Self { caller, sent, action_id })
+        Ok(Self { caller, sent, action_id: action_id? })
     }
 }
 

@@ -21,7 +21,7 @@ use crate::store::dead_letters::{self, DeadLetterRow};
 use crate::web::Web;
 
 /// What the list takes.
-const PARAMETERS: [&str; 13] = [
+pub(super) const PARAMETERS: [&str; 13] = [
     "status",
     "certainty",
     "type",
@@ -46,7 +46,7 @@ pub async fn list(
     caller.require(Right::View)?;
     let parameters = Parameters(&pairs);
     parameters.only(&PARAMETERS)?;
-    let (filter, page) = (parameters.dead_letters()?, parameters.page()?);
+    let (filter, page) = (parameters.dead_letters(web.engine.ambient().now())?, parameters.page()?);
     let mut tx = web.engine.db().read().await?;
     let listed = dead_letters::list(&mut tx, &filter, page).await?;
     let next = listed.older.map(|cursor| cursor.encode());

@@ -1,6 +1,7 @@
 //! The HTTP API under `/api/v1`, and the endpoints for whoever watches the process.
 
 pub mod audit;
+pub mod bulk;
 pub mod call;
 pub mod claims;
 pub mod corrections;
@@ -44,6 +45,11 @@ pub fn routes() -> Router<Web> {
         .route("/api/v1/dead-letters/{id}/resolve", post(dead_letters::resolve))
         .route("/api/v1/dead-letters/{id}/override", post(dead_letters::override_checks))
         .route("/api/v1/audit", get(audit::list))
+        .route("/api/v1/bulk", post(bulk::create))
+        .route("/api/v1/bulk/{id}", get(bulk::one))
+        .route("/api/v1/bulk/{id}/start", post(bulk::start))
+        .route("/api/v1/bulk/{id}/pause", post(bulk::pause))
+        .route("/api/v1/bulk/{id}/cancel", post(bulk::cancel))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .layer(DefaultBodyLimit::max(MOST_BODY))

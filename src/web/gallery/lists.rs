@@ -3,10 +3,12 @@
 use super::samples::{ID, Words, ago, chip, layout, select};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction};
 use crate::domain::operation::Severity;
-use crate::web::listing::Pager;
+use crate::web::listing::{Choice, Pager};
 use crate::web::page::Section;
-use crate::web::pages::dead_letters::{DeadLetterRow, DeadLettersPage};
+use crate::web::pages::cause::{Bar, CausePage, Deed};
+use crate::web::pages::dead_letters::{Act, Acts, DeadLetterRow, DeadLettersPage, Keep, View};
 use crate::web::pages::triage::{CauseRow, Count, Figure, Spark, Split, TriagePage, Urgent, UrgentKind};
+use crate::web::view::{Button, Field};
 
 fn count(number: u32) -> Count {
     Count { shown: number.to_string(), href: (number > 0).then(|| "/dead-letters?cause=9f".into()) }
@@ -18,7 +20,11 @@ fn cause(w: &Words, cause: &str, place: (&str, &str), counts: [u32; 4], split: [
         cause: w.t(cause),
         step: w.t(place.0),
         destination: w.t(place.1),
-        href: "/dead-letters?cause=9f2c".into(),
+        href: "/causes/9f2c4e1a0b7d5511".into(),
+        trend: Some(Spark::of(
+            &[0, 0, 1, 0, 2, 5, 3],
+            "11 in the last 7 days, 3 of them in the last 24 hours",
+        )),
         counts: counts.map(count),
         fresh: None,
         split: split.map(|(&certainty, n)| Split { certainty, count: count(n) }).collect(),
@@ -106,6 +112,8 @@ pub(super) fn triage(w: &Words) -> TriagePage {
             urgent(UrgentKind::Yours, "Order 10443: the ticket may exist. Ask the CRM", Some(ago(240))),
         ],
         causes,
+        more_causes: w.some("31 rarer causes are not in this table; the list has their dead letters."),
+        snoozed: Some(count(3)),
         handled: vec![],
         unused: false,
     }
@@ -130,6 +138,7 @@ pub(super) fn triage_quiet(w: &Words) -> TriagePage {
     ];
     page.urgent.clear();
     page.causes.clear();
+    page.more_causes = None;
     page.handled = vec![
         w.t("1,204 operations were completed today."),
         w.t("7 dead letters were closed since yesterday; the last one 2 h ago by anna.k."),
@@ -189,6 +198,7 @@ fn dead_letter(w: &Words, index: usize) -> DeadLetterRow {
     ];
     let (certainty, sentence, kind, ids, destination, next, severity) = kinds[index % kinds.len()];
     DeadLetterRow {
+        id: ID.rsplit('/').next().unwrap_or_default().into(),
         href: ID.into(),
         certainty,
         sentence: w.t(sentence),
@@ -197,10 +207,96 @@ fn dead_letter(w: &Words, index: usize) -> DeadLetterRow {
         destination: w.t(destination),
         attempts: "5 tries".into(),
         opened: ago(240 * (index as u64 + 1).pow(2)),
-        owner: (index.is_multiple_of(3)).then(|| w.t("anna.k")),
+        assignee: (index.is_multiple_of(3)).then(|| w.t("anna.k")),
+        team: (index % 3 == 1).then(|| w.t("support")),
+        snoozed: (index == 4).then(|| super::samples::ahead(7200)),
         next,
         severity,
         status: if index == 6 { DeadLetterStatus::Replaying } else { DeadLetterStatus::Open },
+    }
+}
+
+fn acts(w: &Words, locked: bool) -> Acts {
+    Acts {
+        buttons: vec![
+            Act { value: "replay", words: "Replay…" },
+            Act { value: "lookup", words: "Ask the destination…" },
+            Act { value: "resolve", words: "Resolve…" },
+            Act { value: "assign", words: "Assign…" },
+        ],
+        all: w.some("All 14 that match"),
+        pairs: vec![("status", "open".into()), ("search", w.t("order 10443"))],
+        needs: locked.then(|| w.t("Needs the right “bulk”, which operators have. You are viewer.")),
+    }
+}
+
+pub(super) fn dead_letters_locked(w: &Words) -> DeadLettersPage {
+    DeadLettersPage { acts: Some(acts(w, true)), ..dead_letters(w, 3) }
+}
+
+/// Rows as long as the page lets them be.
+pub(super) fn dead_letters_long(rows: usize) -> DeadLettersPage {
+    let mut page = dead_letters(&Words::real(), rows);
+    for row in &mut page.rows {
+        row.sentence = "“Reserve” at the warehouse ".repeat(8).chars().take(144).collect();
+        row.kind = "reserve-stock-at-warehouse-n".into();
+        row.ids =
+            "order 1044310443104431044310443 · customer C-7712077120771207712077120 · sku 8-112-B-999".into();
+        row.destination = "Warehouse of the north, no 7".into();
+        (row.assignee, row.team) = (Some("annabelle.von.hohenstaufen.k".into()), None);
+        row.severity = Severity::Critical;
+        row.status = DeadLetterStatus::Open;
+        row.next = NextAction::CheckDestination;
+        row.certainty = Certainty::CompletedAtDestination;
+    }
+    page
+}
+
+pub(super) fn cause_page(w: &Words, waits: bool) -> CausePage {
+    let mut row = cause(
+        w,
+        "The CRM took longer than 10 s to answer “create ticket”",
+        ("create ticket", "the CRM"),
+        if waits { [3, 12, 20, 31] } else { [0; 4] },
+        if waits { [0, 30, 1] } else { [0; 3] },
+    );
+    row.fresh = Some(count(if waits { 2 } else { 0 }));
+    row.note = w.some("The CRM is being moved to new machines until noon. Ask it before you replay.");
+    row.owner = w.some("anna.k");
+    let bar = |index: usize| Bar { x: index * 10, y: 60 - index as u64 * 2, height: index as u64 * 2 };
+    let choice = |name: &str, chosen| Choice { value: w.t(name), words: w.t(name), chosen };
+    let deed = |what: &str, text: Option<&str>| Deed {
+        by: w.t("anna.k"),
+        what: w.t(what),
+        text: text.map(|text| w.long(text)),
+        at: ago(4000),
+    };
+    CausePage {
+        layout: layout(w, "The CRM took longer than 10 s to answer", Section::Triage),
+        row,
+        ever: w.t("112 in all, counting closed ones."),
+        bars: (0..28).map(bar).collect(),
+        trend: w.t("56 came in the last 7 days, at most 9 within six hours."),
+        days: vec![("In the last 24 hours".into(), 12), ("24 to 48 hours ago".into(), 8)],
+        buttons: if waits {
+            vec![
+                Button::new("Replay all, one first…", "/bulk/new?action=replay&all=1&canary=1"),
+                Button::locked("Resolve all…", w.t("Needs the right “bulk”.")),
+            ]
+        } else {
+            Vec::new()
+        },
+        people: vec![choice("Nobody", false), choice("anna.k", true)],
+        note: if waits { Field::of(w.t("Ask it first.")) } else { Field::wrong(w.t("x"), w.t("Too long.")) },
+        needs: None,
+        history: if waits {
+            vec![deed("wrote", Some("Ask it before you replay.")), deed("gave it to anna.k", None)]
+        } else {
+            Vec::new()
+        },
+        members: (0..if waits { 3 } else { 0 }).map(|index| dead_letter(w, index)).collect(),
+        path: "/causes/9f2c4e1a0b7d5511".into(),
+        action_ids: ["a1".into(), "a2".into()],
     }
 }
 
@@ -239,6 +335,28 @@ pub(super) fn dead_letters(w: &Words, rows: usize) -> DeadLettersPage {
         } else {
             vec![chip(w, "Status", "Open")]
         },
+        keep: Keep {
+            views: vec![
+                View {
+                    name: w.t("Mine, in doubt"),
+                    href: "/dead-letters?assignee=me".into(),
+                    here: rows == 0,
+                    shared: None,
+                    drop: Some(("/views/01987c3e-4b1f-7d02-9c55-1f0a6be2d310/delete".into(), "a9".into())),
+                },
+                View {
+                    name: w.t("CRM, older than a day"),
+                    href: "/dead-letters?destination=crm&age=over_24h".into(),
+                    here: false,
+                    shared: w.some("by olga"),
+                    drop: None,
+                },
+            ],
+            query: w.t("destination=crm"),
+            needs: (rows == 0).then(|| w.t("Needs the right “resolve”, which operators have.")),
+            action_id: "a8".into(),
+        },
+        acts: (rows > 0).then(|| acts(w, false)),
         rows: (0..rows).map(|index| dead_letter(w, index)).collect(),
         pager: Pager {
             newer: None,

@@ -61,7 +61,9 @@ pub(super) async fn page(
     let thread = &excerpt.thread;
     let tale = Tale::new(config, thread, who.seen(now), who.user.role);
     let title = format!("{}: {}", tale.name(), words::step_name(&letter.step));
-    let layout = list::rail(&mut tx, who.layout(title, Section::DeadLetters).await).await?;
+    let layout = who.layout(title, Section::DeadLetters).await;
+    let layout = layout.listening(format!("operation:{}", letter.operation_id));
+    let layout = list::rail(&mut tx, layout).await?;
     let related = facts::related(&mut tx, config, thread, &tale, Some(id)).await?;
     let handling = handling::load(web, &mut tx, who, thread, &letter, sent).await?;
     drop(tx);

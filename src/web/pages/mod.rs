@@ -6,7 +6,9 @@ pub mod approval;
 pub mod approvals;
 mod ask;
 pub mod audit;
+pub mod bulk;
 mod case;
+pub mod cause;
 pub mod correct;
 pub mod dead_letter;
 pub mod dead_letters;
@@ -34,6 +36,7 @@ use super::Web;
 pub fn routes() -> Router<Web> {
     Router::new()
         .merge(triage::routes())
+        .merge(cause::routes())
         .merge(dead_letters::routes())
         .merge(dead_letter::routes())
         .merge(handling::routes())
@@ -45,6 +48,7 @@ pub fn routes() -> Router<Web> {
         .merge(destination::routes())
         .merge(types::routes())
         .merge(audit::routes())
+        .merge(bulk::routes())
         .merge(status::routes())
         .merge(replay::routes())
         .merge(resolve::routes())

@@ -71,7 +71,8 @@ pub(super) async fn page(
     let private = masked.mask.hides_something();
     let tale = if unmasked { masked.unmasked() } else { masked };
     let title = format!("{}: {}", tale.name(), thread.operation.kind);
-    let layout = list::rail(&mut tx, who.layout(title, Section::Operations).await).await?;
+    let layout = who.layout(title, Section::Operations).await.listening(format!("operation:{id}"));
+    let layout = list::rail(&mut tx, layout).await?;
     let related = facts::related(&mut tx, config, thread, &tale, None).await?;
     drop(tx);
     let path = format!("/operations/{id}");

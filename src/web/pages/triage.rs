@@ -8,23 +8,24 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 
+use super::dead_letters::link;
 use crate::domain::actor::Right;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus};
-use crate::domain::filter::DeadLetterFilter;
-use crate::store::{dead_letters, operations};
+use crate::domain::filter::{DeadLetterFilter, Relative, Snooze};
+use crate::domain::time::Timestamp;
+use crate::store::{causes as store, dead_letters, operations};
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Signed;
 use crate::web::labels::Mark as _;
-use crate::web::page::{Layout, Section, render};
+use crate::web::page::{LETTERS, Layout, Section, render};
 use crate::web::tell::list;
 use crate::web::view::{When, grouped};
 
-mod causes;
+pub(super) mod causes;
 mod figures;
 mod urgent;
 
-const LIST: &str = "/dead-letters";
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 /// Rows of the table of causes; the list has the rest.
@@ -37,43 +38,48 @@ pub fn routes() -> Router<Web> {
 
 async fn index(State(web): State<Web>, who: Signed) -> Result<Response, Failure> {
     let (config, now) = (web.engine.config(), web.engine.ambient().now());
-    let layout = who.layout("Triage", Section::Triage).await;
+    let layout = who.layout("Triage", Section::Triage).await.listening(LETTERS);
     let mut tx = web.engine.db().read().await?;
     let layout = list::rail(&mut tx, layout).await?;
     let stored = dead_letters::figures(&mut tx, now).await?;
     let first = operations::first_received(&mut tx).await?;
     let figures = figures::all(&mut tx, &stored, first, now).await?;
     let urgent = urgent::all(&mut tx, config, &who.user.name, now).await?;
-    let causes = dead_letters::causes(&mut tx, now, MOST_CAUSES).await?;
-    let replaying = DeadLetterFilter { status: Some(DeadLetterStatus::Replaying), ..open() };
+    let waiting = store::waiting(&mut tx, now, MOST_CAUSES).await?;
+    let names: Vec<&str> = waiting.iter().map(|row| row.cause.as_str()).collect();
+    let trends = store::trends(&mut tx, &names, now).await?;
+    let more_causes = match usize::try_from(MOST_CAUSES) {
+        Ok(most) if waiting.len() == most => store::count(&mut tx, now).await? - MOST_CAUSES,
+        _ => 0,
+    };
+    let replaying =
+        DeadLetterFilter { status: Some(DeadLetterStatus::Replaying), ..DeadLetterFilter::default() };
     let replaying = list::count(&mut tx, &replaying).await?;
     drop(tx);
     Ok(render(&TriagePage {
         layout,
         figures,
         urgent,
-        causes: causes.iter().map(|row| causes::row(row, config, now)).collect(),
+        causes: waiting.iter().map(|row| causes::row(row, &trends, config, now)).collect(),
+        more_causes: (more_causes > 0).then(|| {
+            format!(
+                "{} rarer causes are not in this table; the list has their dead letters.",
+                shown(more_causes)
+            )
+        }),
+        snoozed: snoozed(stored.snoozed, now),
         handled: handled(stored.handled, replaying),
         unused: first.is_none(),
     }))
 }
 
-fn open() -> DeadLetterFilter {
-    DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() }
+fn snoozed(count: i64, now: Timestamp) -> Option<Count> {
+    let asleep =
+        DeadLetterFilter { snoozed: Some(Relative { word: Snooze::Asleep, now }), ..list::waiting(now) };
+    (count > 0).then(|| Count { shown: shown(count), href: Some(link(&asleep)) })
 }
 
-/// The list's address under a filter, which it takes for open ones when no status is given.
-fn link(filter: &DeadLetterFilter) -> String {
-    let mut pairs = filter.pairs();
-    match filter.status {
-        Some(DeadLetterStatus::Open) => pairs.retain(|(name, _)| *name != "status"),
-        Some(_) => {}
-        None => pairs.insert(0, ("status", "any".to_owned())),
-    }
-    list::address(LIST, &pairs)
-}
-
-fn shown(count: i64) -> String {
+pub(super) fn shown(count: i64) -> String {
     grouped(usize::try_from(count).unwrap_or(0))
 }
 
@@ -102,8 +108,12 @@ pub struct TriagePage {
     pub figures: Vec<Figure>,
     /// What cannot wait, most pressing first.
     pub urgent: Vec<Urgent>,
-    /// Most recent first.
+    /// The largest first.
     pub causes: Vec<CauseRow>,
+    /// That there are more causes than rows; absent when these are all.
+    pub more_causes: Option<String>,
+    /// How many were put off; absent when none was.
+    pub snoozed: Option<Count>,
     /// What was handled, in sentences: said when nothing is open.
     pub handled: Vec<String>,
     /// Operations ever accepted; none means that nothing is connected yet.
@@ -221,8 +231,10 @@ pub struct CauseRow {
     pub destination: String,
     /// The step's name.
     pub step: String,
-    /// All of its dead letters.
+    /// Its own page.
     pub href: String,
+    /// What came in the last seven days.
+    pub trend: Option<Spark>,
     /// 1 h, 24 h, 7 d, all.
     pub counts: [Count; 4],
     /// Those that came after the last replay of this cause.

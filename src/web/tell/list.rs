@@ -4,7 +4,8 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::domain::actor::Right;
 use crate::domain::dead_letter::DeadLetterStatus;
-use crate::domain::filter::{DeadLetterFilter, Listed};
+use crate::domain::filter::{DeadLetterFilter, Listed, Relative, Snooze};
+use crate::domain::time::Timestamp;
 use crate::domain::words;
 use crate::store::operations::SearchRow;
 use crate::store::{StoreError, Tx, dead_letters, overrides};
@@ -35,15 +36,20 @@ pub async fn count(tx: &mut Tx, filter: &DeadLetterFilter) -> Result<i64, StoreE
     dead_letters::count(tx, filter, MOST_COUNTED + 1).await
 }
 
+/// What waits for a person at a moment: open, and not put off.
+pub fn waiting(now: Timestamp) -> DeadLetterFilter {
+    DeadLetterFilter {
+        status: Some(DeadLetterStatus::Open),
+        snoozed: Some(Relative { word: Snooze::Awake, now }),
+        ..DeadLetterFilter::default()
+    }
+}
+
 /// Writes how many are open, and how many overrides wait, beside the rail's entries.
 pub async fn rail(tx: &mut Tx, layout: Layout) -> Result<Layout, StoreError> {
-    let open = DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() };
+    let open = number(count(tx, &waiting(layout.at)).await?);
     let approvals = if layout.may(Right::Approve) { overrides::count(tx).await? } else { 0 };
-    Ok(Layout {
-        open: Some(number(count(tx, &open).await?)),
-        approvals: (approvals > 0).then(|| number(approvals)),
-        ..layout
-    })
+    Ok(Layout { open: Some(open), approvals: (approvals > 0).then(|| number(approvals)), ..layout })
 }
 
 /// The parameters of a query string. Nothing here can be malformed: what cannot be decoded is text.

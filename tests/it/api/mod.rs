@@ -2,6 +2,7 @@
 
 mod audit;
 mod bad_input;
+mod bulk;
 mod claims;
 mod corrections;
 mod hooks;

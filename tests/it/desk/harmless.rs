@@ -105,8 +105,10 @@ async fn private_values_are_hidden_wherever_they_are_repeated(db: TestDatabase) 
     desk.app.destination.script("/lookup", [Behaviour::error(422, "unknown", said)]);
     desk.app.run_until_idle().await;
     let mut admin = desk.signed_in(Role::Admin).await;
+    let cause = admin.get("/").await.expect(200).all("td.main > a").remove(0).1;
     for path in [
         "/".to_owned(),
+        cause,
         "/dead-letters".to_owned(),
         "/operations".to_owned(),
         "/audit".to_owned(),

@@ -1,7 +1,9 @@
 //! The desk's pages, doors and forms, on both databases.
 
+mod bulk;
 mod audit_export;
 mod cards;
+mod causes;
 mod csrf;
 mod destination;
 mod doors;
@@ -12,11 +14,14 @@ mod harmless;
 mod headers;
 mod large;
 mod lists;
+mod live;
 mod overrides;
 mod people;
 mod rights;
 mod sessions;
 mod sizes;
+mod ticks;
 mod triage;
 mod types;
+mod views;
 mod zones;

@@ -17,6 +17,11 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/", [303, 200, 200, 200, 200]),
     ("get", "/account", [303, 200, 200, 200, 200]),
     ("get", "/audit", [303, 200, 200, 200, 200]),
+    ("get", "/bulk", [303, 200, 200, 200, 200]),
+    ("get", "/bulk/new", [303, 200, 200, 200, 200]),
+    ("get", "/bulk/{id}", [303, 404, 404, 404, 404]),
+    // The address is no cause's here: whoever may look is told so.
+    ("get", "/causes/{id}", [303, 404, 404, 404, 404]),
     ("get", "/dead-letters", [303, 200, 200, 200, 200]),
     ("get", "/dead-letters/{id}", [303, 200, 200, 200, 200]),
     // What one may not do is shown with the right that it needs.
@@ -25,6 +30,8 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/dead-letters/{id}/resolve", [303, 200, 200, 200, 200]),
     ("get", "/destinations", [303, 200, 200, 200, 200]),
     ("get", "/destinations/{name}", [303, 404, 404, 404, 404]),
+    // It speaks to pages that listen, and these do not.
+    ("get", "/live", [303, 400, 400, 400, 400]),
     ("get", "/login", [200, 303, 303, 303, 303]),
     ("get", "/operations", [303, 200, 200, 200, 200]),
     ("get", "/operations/{id}", [303, 404, 404, 404, 404]),
@@ -36,6 +43,13 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("post", "/account/sign-out", [303, 303, 303, 303, 303]),
     ("post", "/account/zone", [303, 422, 422, 422, 422]),
     ("post", "/audit/export", [303, 403, 200, 200, 200]),
+    ("post", "/bulk/new", [303, 403, 422, 422, 422]),
+    ("post", "/bulk/{id}/again", [303, 403, 404, 404, 404]),
+    ("post", "/bulk/{id}/cancel", [303, 403, 404, 404, 404]),
+    ("post", "/bulk/{id}/pause", [303, 403, 404, 404, 404]),
+    ("post", "/bulk/{id}/start", [303, 403, 404, 404, 404]),
+    ("post", "/causes/{id}/assign", [303, 403, 404, 404, 404]),
+    ("post", "/causes/{id}/note", [303, 403, 404, 404, 404]),
     ("post", "/dead-letters/{id}/override", [303, 403, 403, 422, 422]),
     ("post", "/dead-letters/{id}/replay", [303, 403, 422, 422, 422]),
     ("post", "/dead-letters/{id}/resolve", [303, 403, 422, 422, 422]),
@@ -53,12 +67,15 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("post", "/people/{id}/enable", [303, 403, 403, 403, 404]),
     ("post", "/people/{id}/link", [303, 403, 403, 403, 404]),
     ("post", "/people/{id}/role", [303, 403, 403, 403, 422]),
+    ("post", "/views", [303, 303, 303, 303, 303]),
+    ("post", "/views/{id}/delete", [303, 404, 404, 404, 404]),
     ("post", "/setup/{token}", [404, 404, 404, 404, 404]),
 ];
 
 /// A call: no token, and tokens to submit, to read, to operate, to work.
 const CALLS: &[(&str, &str, [u16; 5])] = &[
     ("get", "/api/v1/audit", [401, 403, 200, 200, 403]),
+    ("get", "/api/v1/bulk/{id}", [401, 403, 404, 404, 403]),
     ("get", "/api/v1/dead-letters", [401, 403, 200, 200, 403]),
     ("get", "/api/v1/dead-letters/{id}", [401, 403, 200, 200, 403]),
     ("get", "/api/v1/operations", [401, 403, 200, 200, 403]),
@@ -67,6 +84,10 @@ const CALLS: &[(&str, &str, [u16; 5])] = &[
     ("get", "/api/v1/operations/{id}/events", [401, 403, 404, 404, 403]),
     ("get", "/healthz", [200, 200, 200, 200, 200]),
     ("get", "/readyz", [200, 200, 200, 200, 200]),
+    ("post", "/api/v1/bulk", [401, 403, 403, 400, 403]),
+    ("post", "/api/v1/bulk/{id}/cancel", [401, 403, 403, 404, 403]),
+    ("post", "/api/v1/bulk/{id}/pause", [401, 403, 403, 404, 403]),
+    ("post", "/api/v1/bulk/{id}/start", [401, 403, 403, 404, 403]),
     ("post", "/api/v1/claims", [401, 403, 403, 403, 200]),
     ("post", "/api/v1/claims/{id}/complete", [401, 403, 403, 403, 400]),
     ("post", "/api/v1/claims/{id}/fail", [401, 403, 403, 403, 400]),

@@ -2,6 +2,7 @@
 
 mod accept;
 mod answers;
+mod bulk;
 mod caps;
 mod carriers;
 mod corrections;

@@ -9,7 +9,7 @@ use dead_letter_office::domain::filter::{AuditFilter, DeadLetterFilter, Listed, 
 use dead_letter_office::domain::operation::{OperationState, Severity};
 use dead_letter_office::engine::accept::Accepted;
 use dead_letter_office::engine::report::{DeadLetterReport, OperationReport};
-use dead_letter_office::store::{audit, dead_letters, operations};
+use dead_letter_office::store::{audit, causes, dead_letters, operations};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -183,7 +183,7 @@ async fn filters_of_dead_letters_agree_with_their_count(db: TestDatabase) {
         assert_eq!(usize::try_from(count), Ok(wanted.len()), "{filter:?}");
     }
     let mut tx = app.engine.db().read().await.unwrap();
-    let causes = dead_letters::causes(&mut tx, app.now(), 10).await.unwrap();
+    let causes = causes::waiting(&mut tx, app.now(), 10).await.unwrap();
     assert_eq!(
         causes.iter().map(|cause| (cause.total, cause.last_hour)).collect::<Vec<_>>(),
         [(1, 1), (1, 1)]

@@ -122,6 +122,11 @@ impl Desk {
         Reply { status: parts.status, headers: parts.headers, text }
     }
 
+    /// The head of an answer whose body goes on.
+    pub(crate) async fn open(&self, request: Request<Body>) -> axum::response::Response {
+        self.router.clone().oneshot(request).await.expect("a router does not fail")
+    }
+
     pub(crate) async fn add(&self, name: &str, role: Role) {
         let (db, ambient) = (self.app.engine.db(), self.app.engine.ambient());
         let actor = Actor::Cli { user: "root".into() };

@@ -3,45 +3,82 @@
 use super::{PATH, Parameters};
 use crate::config::Config;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction};
-use crate::domain::filter::DeadLetterFilter;
+use crate::domain::filter::{Age, Assignee, DeadLetterFilter, FilterError, ME, NOBODY, Relative, Snooze};
 use crate::domain::operation::Severity;
 use crate::domain::time::Timestamp;
 use crate::domain::words;
-use crate::store::dead_letters::CauseRow;
-use crate::web::failure::Failure;
+use crate::store::accounts::UserRow;
+use crate::store::causes::CauseRow;
 use crate::web::labels::Mark;
 use crate::web::listing::{Chip, Select};
 use crate::web::tell::list;
 use crate::web::view::When;
 
-/// Instead of a status: all of them.
+/// Instead of a status, or of a word on what was put off: all of them.
 const ANY: &str = "any";
 
-/// The filter as it was asked for. Without a status it means what is open.
-pub(super) struct Asked {
-    pub(super) filter: DeadLetterFilter,
-    any: bool,
+/// The filter as it was asked for. Without a status it means what is open, and of that what was not
+/// put off.
+pub(in crate::web::pages) struct Asked {
+    pub(in crate::web::pages) filter: DeadLetterFilter,
+    /// The address says `me`, whoever reads it.
+    me: bool,
 }
 
 impl Asked {
-    pub(super) fn read(given: &[(String, String)]) -> Result<Self, Failure> {
-        let first = given.iter().find(|(name, _)| name == "status").map_or("", |(_, value)| value.trim());
-        let any = first == ANY;
-        let kept: Vec<(String, String)> =
-            given.iter().filter(|(name, _)| !(any && name == "status")).cloned().collect();
-        let mut filter = Parameters(&kept).dead_letters()?;
+    pub(in crate::web::pages) fn read(
+        given: &[(String, String)],
+        reader: &str,
+        now: Timestamp,
+    ) -> Result<Self, FilterError> {
+        let is = |name: &str, word: &str| {
+            given.iter().find(|(known, _)| known == name).is_some_and(|(_, value)| value.trim() == word)
+        };
+        let (any, me) = (is("status", ANY), is("assignee", ME));
+        let kept: Vec<(String, String)> = given
+            .iter()
+            .filter(|(name, value)| {
+                !(value.trim() == ANY && (name == "status" || name == "snoozed"))
+                    && !(me && name == "assignee")
+            })
+            .cloned()
+            .collect();
+        let mut filter = Parameters(&kept).dead_letters(now)?;
         if !any {
             filter.status = filter.status.or(Some(DeadLetterStatus::Open));
         }
-        Ok(Self { filter, any })
+        if filter.status == Some(DeadLetterStatus::Open) && !is("snoozed", ANY) {
+            filter.snoozed = filter.snoozed.or(Some(Relative { word: Snooze::Awake, now }));
+        }
+        if me {
+            filter.assignee = Some(Assignee::Named(reader.to_owned()));
+        }
+        Ok(Self { filter, me })
     }
 
-    /// For addresses: without the status that is meant when none is given.
+    /// A filter that was kept.
+    pub(in crate::web::pages) fn of(filter: DeadLetterFilter) -> Self {
+        Self { filter, me: false }
+    }
+
+    /// Everything that is set, in words: also what is meant when nothing is said.
+    pub(in crate::web::pages) fn in_words(&self, causes: &[CauseRow], now: Timestamp) -> Vec<(String, String)> {
+        let words = |(name, value): (&'static str, String)| {
+            let (label, value) = self.chip_words(name, &value, causes, now);
+            (label.to_owned(), value)
+        };
+        self.filter.pairs().into_iter().map(words).collect()
+    }
+
+    /// For addresses: without what is meant when nothing is said.
     pub(super) fn pairs(&self) -> Vec<(&'static str, String)> {
-        let mut pairs = self.filter.pairs();
-        pairs.retain(|(name, value)| !(*name == "status" && value == DeadLetterStatus::Open.as_str()));
-        if self.any {
-            pairs.insert(0, ("status", ANY.to_owned()));
+        let mut pairs = short(&self.filter);
+        if self.me {
+            for (name, value) in &mut pairs {
+                if *name == "assignee" {
+                    ME.clone_into(value);
+                }
+            }
         }
         pairs
     }
@@ -62,6 +99,7 @@ impl Asked {
 
     pub(super) fn first(&self) -> Vec<Select> {
         let status = self.filter.status.map(DeadLetterStatus::as_str);
+        let age = self.filter.age.map(|at| at.word.as_str());
         let mut statuses = list::select("status", "Status", "", words_of(DeadLetterStatus::ALL), status);
         // An empty value would mean "open", as in an address without a status.
         if let Some(any) = statuses.choices.first_mut() {
@@ -84,15 +122,22 @@ impl Asked {
                 words_of(NextAction::ALL),
                 self.filter.next_action.map(NextAction::as_str),
             ),
+            list::select("age", "Opened", "Any time", words_of(Age::ALL), age),
         ]
     }
 
-    pub(super) fn rest(&self, config: &Config, causes: &[CauseRow]) -> Vec<Select> {
+    pub(super) fn rest(&self, config: &Config, causes: &[CauseRow], people: &[UserRow]) -> Vec<Select> {
         let named = |name: &String| (name.clone(), name.clone());
         let destinations =
             config.destinations.keys().map(|name| (name.clone(), words::destination_name(name)));
         let causes = causes.iter().map(|row| (row.cause.clone(), cause_name(row)));
         let filter = &self.filter;
+        let assignee = if self.me { Some(ME) } else { filter.assignee.as_ref().map(Assignee::as_str) };
+        let people = people.iter().filter(|user| user.disabled_at.is_none());
+        let people = [(ME, "Me"), (NOBODY, "Nobody")]
+            .map(|(value, words)| (value.to_owned(), words.to_owned()))
+            .into_iter()
+            .chain(people.map(|user| named(&user.name)));
         let mut selects = vec![
             list::select("type", "Type", "Any", config.operations.keys().map(named), filter.kind.as_deref()),
             list::select("destination", "Destination", "Any", destinations, filter.destination.as_deref()),
@@ -104,10 +149,11 @@ impl Asked {
                 words_of(Severity::ALL),
                 filter.severity.map(Severity::as_str),
             ),
+            list::select("assignee", "Who has it", "Anybody", people, assignee),
+            self.snoozed(),
         ];
         // These are set by links only; the form must not drop them.
         for (name, label, value) in [
-            ("assignee", "Assignee", filter.assignee.clone()),
             ("from", "Opened from", filter.from.map(Timestamp::rfc3339)),
             ("to", "Opened before", filter.to.map(Timestamp::rfc3339)),
         ] {
@@ -116,6 +162,23 @@ impl Asked {
             }
         }
         selects
+    }
+
+    fn snoozed(&self) -> Select {
+        let open = self.filter.status == Some(DeadLetterStatus::Open);
+        let asleep = (Snooze::Asleep.to_string(), "Only those".to_owned());
+        // What is not only open is shown whole unless said otherwise.
+        let (unsaid, other) = if open {
+            ("Hidden", (ANY.to_owned(), "Shown too".to_owned()))
+        } else {
+            ("Shown too", (Snooze::Awake.to_string(), "Hidden".to_owned()))
+        };
+        let chosen = match self.filter.snoozed.map(|at| at.word) {
+            Some(Snooze::Asleep) => Some(Snooze::Asleep.as_str()),
+            Some(Snooze::Awake) => (!open).then_some(Snooze::Awake.as_str()),
+            None => open.then_some(ANY),
+        };
+        list::select("snoozed", "Put off", unsaid, [asleep, other], chosen)
     }
 
     pub(super) fn chips(&self, causes: &[CauseRow], now: Timestamp) -> Vec<Chip> {
@@ -147,13 +210,45 @@ impl Asked {
                 ("Cause", known.unwrap_or_else(|| value.to_owned()))
             }
             "severity" => ("Severity", word(filter.severity.map(Mark::word))),
-            "assignee" => ("Assignee", value.to_owned()),
+            "assignee" => ("Who has it", value.to_owned()),
             "next_action" => ("Next action", word(filter.next_action.map(Mark::word))),
+            "snoozed" => (
+                "Put off",
+                match filter.snoozed.map(|at| at.word) {
+                    Some(Snooze::Asleep) => "only those",
+                    Some(Snooze::Awake) => "hidden",
+                    None => "shown too",
+                }
+                .to_owned(),
+            ),
+            "age" => ("Opened", word(filter.age.map(|at| at.word.word())).to_lowercase()),
             "from" => ("Opened from", full(filter.from)),
             "to" => ("Opened before", full(filter.to)),
             _ => ("Text", value.to_owned()),
         }
     }
+}
+
+/// A filter's pairs without what the list's page means when nothing is said.
+fn short(filter: &DeadLetterFilter) -> Vec<(&'static str, String)> {
+    let mut pairs = filter.pairs();
+    let awake = filter.snoozed.is_some_and(|at| at.word == Snooze::Awake);
+    match filter.status {
+        Some(DeadLetterStatus::Open) => {
+            pairs.retain(|(name, _)| *name != "status" && !(awake && *name == "snoozed"));
+            if filter.snoozed.is_none() {
+                pairs.push(("snoozed", ANY.to_owned()));
+            }
+        }
+        Some(_) => {}
+        None => pairs.insert(0, ("status", ANY.to_owned())),
+    }
+    pairs
+}
+
+/// The list's address under a filter.
+pub(in crate::web::pages) fn link(filter: &DeadLetterFilter) -> String {
+    list::address(PATH, &short(filter))
 }
 
 /// The words of an enum as choices.
@@ -164,7 +259,7 @@ where
     all.iter().map(|value| (value.to_string(), value.word()))
 }
 
-fn cause_name(row: &CauseRow) -> String {
+pub(super) fn cause_name(row: &CauseRow) -> String {
     let destination = words::capitalised(&words::destination_name(&row.destination));
     let title = words::title(row.symptom).to_lowercase();
     format!("{destination}, {}: {title}", words::step_name(&row.step))

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use super::{DAY, Figure, Spark, link, open, shown};
+use super::{DAY, Figure, Spark, link, shown};
 use crate::domain::dead_letter::Certainty;
-use crate::domain::filter::DeadLetterFilter;
+use crate::domain::filter::{Age, DeadLetterFilter, Relative};
 use crate::domain::time::Timestamp;
-use crate::store::dead_letters::{self, Figures};
+use crate::store::dead_letters::{self, Figures, HourRow};
 use crate::store::{StoreError, Tx};
+use crate::web::tell::list::waiting;
 use crate::web::view::coarse;
 
 pub(super) async fn all(
@@ -24,17 +25,23 @@ pub(super) async fn all(
         mark,
         spark: None,
     };
-    let doubt = DeadLetterFilter { certainty: Some(Certainty::MayHaveCompleted), ..open() };
-    let arrived = DeadLetterFilter { from: Some(now.minus(DAY)), ..DeadLetterFilter::default() };
-    let hours = dead_letters::arrivals_by_hour(tx, now).await?;
+    let open = waiting(now);
+    let doubt = DeadLetterFilter { certainty: Some(Certainty::MayHaveCompleted), ..open.clone() };
+    let arrived =
+        DeadLetterFilter { age: Some(Relative { word: Age::Day, now }), ..DeadLetterFilter::default() };
+    let hours = dead_letters::by_hour(tx, now).await?;
     let arrivals = Figure {
         note: usual(tx, first, now).await?,
-        spark: (stored.arrived > 0).then(|| spark(&hours)),
+        spark: (stored.arrived > 0).then(|| {
+            let values = by_hour(&hours, |hour| hour.opened);
+            let most = values.iter().max().copied().unwrap_or(0);
+            Spark::of(&values, format!("The last 24 hours, hour by hour: from 0 to {most} an hour"))
+        }),
         ..counted("Arrived in 24 h", stored.arrived, &arrived, None)
     };
     let oldest = stored.oldest.map(|oldest| {
         // The list is newest first: what was opened before the second after it is the oldest alone.
-        let filter = DeadLetterFilter { to: Some(oldest.plus(Duration::from_micros(1))), ..open() };
+        let filter = DeadLetterFilter { to: Some(oldest.plus(Duration::from_micros(1))), ..open.clone() };
         Figure {
             label: "Oldest open",
             value: coarse(now.since(oldest)),
@@ -53,8 +60,23 @@ pub(super) async fn all(
         spark: None,
     };
     Ok(vec![
-        counted("Open", stored.open, &open(), None),
-        counted("May have completed", stored.may_have_completed, &doubt, Some(Certainty::MayHaveCompleted)),
+        Figure {
+            spark: (stored.open > 0).then(|| levels(stored.open, &hours)),
+            ..counted("Open", stored.open, &open, None)
+        },
+        Figure {
+            spark: hours.iter().any(|hour| hour.in_doubt > 0).then(|| {
+                let values = by_hour(&hours, |hour| hour.in_doubt);
+                let sum: u32 = values.iter().sum();
+                Spark::of(&values, format!("{sum} of them came in the last 24 hours, hour by hour"))
+            }),
+            ..counted(
+                "May have completed",
+                stored.may_have_completed,
+                &doubt,
+                Some(Certainty::MayHaveCompleted),
+            )
+        },
         oldest.unwrap_or(none),
         arrivals,
     ])
@@ -78,13 +100,44 @@ async fn usual(tx: &mut Tx, first: Option<Timestamp>, now: Timestamp) -> Result<
     }))
 }
 
-fn spark(hours: &[(i64, i64)]) -> Spark {
-    let mut values = [0_u32; 24];
-    for (ago, count) in hours {
-        if let Some(slot) = usize::try_from(*ago).ok().and_then(|ago| values.iter_mut().rev().nth(ago)) {
-            *slot = u32::try_from(*count).unwrap_or(u32::MAX);
+/// One number of each of the last 24 hours, oldest first.
+fn by_hour(hours: &[HourRow], number: impl Fn(&HourRow) -> i64) -> [u32; 24] {
+    let mut values = [0; 24];
+    for hour in hours {
+        if let Some(slot) = usize::try_from(hour.ago).ok().and_then(|ago| values.iter_mut().rev().nth(ago)) {
+            *slot = u32::try_from(number(hour)).unwrap_or(u32::MAX);
         }
     }
-    let most = values.iter().max().copied().unwrap_or(0);
-    Spark::of(&values, format!("The last 24 hours, hour by hour: from 0 to {most} an hour"))
+    values
+}
+
+/// How many were open at the end of each hour: from those that are open now, backwards through what
+/// came and went.
+fn levels(open: i64, hours: &[HourRow]) -> Spark {
+    let mut level = open;
+    let mut values = vec![open];
+    for ago in 0..23 {
+        let hour = hours.iter().find(|hour| hour.ago == ago);
+        level = (level - hour.map_or(0, |hour| hour.opened - hour.closed)).max(0);
+        values.push(level);
+    }
+    values.reverse();
+    let values: Vec<u32> = values.into_iter().map(|level| u32::try_from(level).unwrap_or(0)).collect();
+    let (least, most) = (values.iter().min().copied(), values.iter().max().copied());
+    let summary =
+        format!("The last 24 hours, hour by hour: from {} to {} open", least.unwrap_or(0), most.unwrap_or(0));
+    Spark::of(&values, summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_level_is_reckoned_back_from_now() {
+        let hour = |ago, opened, closed| HourRow { ago, opened, in_doubt: 0, closed };
+        let spark = levels(5, &[hour(0, 3, 1), hour(2, 1, 4)]);
+        assert_eq!(spark.summary, "The last 24 hours, hour by hour: from 3 to 6 open");
+        assert_eq!(levels(0, &[hour(0, 3, 0)]).summary, "The last 24 hours, hour by hour: from 0 to 0 open");
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::{HOUR, Urgent, UrgentKind, link, open};
+use super::{HOUR, Urgent, UrgentKind, link};
 use crate::config::Config;
 use crate::domain::dead_letter::Certainty;
 use crate::domain::filter::{DeadLetterFilter, Page};
@@ -35,7 +35,7 @@ pub(super) async fn all(
     found.extend(windows(tx, config, now).await?);
     found.extend(critical(tx, config, now).await?);
     found.extend(doubt(tx, now).await?);
-    let own = DeadLetterFilter { assignee: Some(reader.to_owned()), ..open() };
+    let own = DeadLetterFilter { assignee: Some(reader.into()), ..list::waiting(now) };
     let count = list::count(tx, &own).await?;
     if count > 0 {
         found.push(Urgent {
@@ -99,7 +99,7 @@ async fn windows(tx: &mut Tx, config: &Config, now: Timestamp) -> Result<Vec<Urg
 }
 
 async fn critical(tx: &mut Tx, config: &Config, now: Timestamp) -> Result<Vec<Urgent>, StoreError> {
-    let filter = DeadLetterFilter { severity: Some(Severity::Critical), ..open() };
+    let filter = DeadLetterFilter { severity: Some(Severity::Critical), ..list::waiting(now) };
     let page = Page { limit: u32::try_from(MOST).unwrap_or(u32::MAX), cursor: None };
     let listed = dead_letters::list(tx, &filter, page).await?;
     let rows: Vec<(Uuid, &str)> =
@@ -139,7 +139,7 @@ async fn doubt(tx: &mut Tx, now: Timestamp) -> Result<Option<Urgent>, StoreError
     let filter = DeadLetterFilter {
         certainty: Some(Certainty::MayHaveCompleted),
         to: Some(now.minus(HOUR)),
-        ..open()
+        ..list::waiting(now)
     };
     let count = list::count(tx, &filter).await?;
     Ok((count > 0).then(|| Urgent {

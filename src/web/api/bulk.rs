@@ -1,0 +1,219 @@
+//! `/api/v1/bulk`
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::call::{action_id, parse};
+use super::dead_letters::PARAMETERS;
+use super::operations::id;
+use super::problem::Problem;
+use super::tokens::Caller;
+use crate::domain::actor::Right;
+use crate::domain::bulk::{BulkAction, BulkState, Step};
+use crate::domain::dead_letter::Resolution;
+use crate::domain::filter::{DeadLetterFilter, Parameters};
+use crate::domain::time::Timestamp;
+use crate::engine::actions::Request;
+use crate::engine::bulk::report::BulkReport;
+use crate::engine::bulk::{self, Act, Members, New};
+use crate::store::bulk::{self as stored, BulkRow};
+use crate::web::Web;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Create {
+    action: BulkAction,
+    name: String,
+    reason: String,
+    filter: Option<BTreeMap<String, String>>,
+    ids: Option<Vec<Uuid>>,
+    #[serde(default)]
+    canary: i64,
+    per_minute: Option<i64>,
+    resolution: Option<Resolution>,
+    assignee: Option<String>,
+}
+
+impl Create {
+    fn act(&self) -> Result<Act, Problem> {
+        let stray = |given: bool, name: &str| match given {
+            true => Err(Problem::malformed(format!("{name} means nothing for {}.", self.action))),
+            false => Ok(()),
+        };
+        stray(self.resolution.is_some() && self.action != BulkAction::Resolve, "resolution")?;
+        stray(self.assignee.is_some() && self.action != BulkAction::Assign, "assignee")?;
+        Ok(match self.action {
+            BulkAction::Replay => Act::Replay,
+            BulkAction::Resolve => Act::Resolve(
+                self.resolution.ok_or_else(|| Problem::malformed("To resolve takes a resolution."))?,
+            ),
+            BulkAction::Assign => Act::Assign(self.assignee.clone()),
+            BulkAction::Lookup => Act::Lookup,
+        })
+    }
+
+    fn members(&self, now: Timestamp) -> Result<Members, Problem> {
+        match (&self.filter, &self.ids) {
+            (Some(filter), None) => Ok(Members::All(filter_of(filter, now)?)),
+            (None, Some(ids)) => Ok(Members::Chosen(ids.clone())),
+            _ => Err(Problem::malformed("Send either a filter or ids.")),
+        }
+    }
+}
+
+/// The filter that a list with these parameters has.
+fn filter_of(given: &BTreeMap<String, String>, now: Timestamp) -> Result<DeadLetterFilter, Problem> {
+    let pairs: Vec<(String, String)> =
+        given.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    // A limit that is not kept to would be as bad as one that nobody sees.
+    let known: Vec<&str> =
+        PARAMETERS.into_iter().filter(|name| !["limit", "cursor"].contains(name)).collect();
+    Parameters(&pairs).only(&known)?;
+    Ok(Parameters(&pairs).dead_letters(now)?)
+}
+
+/// `POST /api/v1/bulk`
+pub async fn create(
+    State(web): State<Web>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Problem> {
+    caller.require(Right::Bulk)?;
+    let sent: Create = parse(body)?;
+    let new = New {
+        name: sent.name.clone(),
+        act: sent.act()?,
+        members: sent.members(web.engine.ambient().now())?,
+        canary: sent.canary,
+        per_minute: sent.per_minute,
+    };
+    let action_id = action_id(&web, &headers)?;
+    let request =
+        Request { actor: &caller.actor, action_id: &action_id, reason: &sent.reason, origin: &caller.origin };
+    let id = bulk::create(web.engine.gate(), &new, &request).await?;
+    Ok((StatusCode::CREATED, report(&web, id).await?).into_response())
+}
+
+/// `GET /api/v1/bulk/{id}`
+pub async fn one(
+    State(web): State<Web>,
+    caller: Caller,
+    Path(text): Path<String>,
+) -> Result<Response, Problem> {
+    caller.require(Right::View)?;
+    report(&web, id(&text)?).await
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Start {
+    /// What became of the first members was looked at, and the others may follow.
+    #[serde(default)]
+    confirm: bool,
+}
+
+/// `POST /api/v1/bulk/{id}/start`: starts it, lets it go on where it is paused, and, with
+/// `"confirm": true`, lets the others follow the first members.
+pub async fn start(
+    State(web): State<Web>,
+    caller: Caller,
+    Path(text): Path<String>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Problem> {
+    caller.require(Right::Bulk)?;
+    let sent: Start = match &body {
+        Ok(bytes) if bytes.is_empty() => Start::default(),
+        _ => parse(body)?,
+    };
+    let row = known(&web, &text).await?;
+    let action_id = action_id(&web, &headers)?;
+    let step = match row.state {
+        _ if sent.confirm => Step::Confirm,
+        _ if row.paused_at.is_some() => Step::Resume,
+        BulkState::Confirm => {
+            let detail = "Its first members are out. Look at what became of them, then send \"confirm\": true.";
+            return Err(Problem::new(StatusCode::CONFLICT, "not-confirmed", "Not confirmed", detail));
+        }
+        _ => Step::Start,
+    };
+    let request = Request { actor: &caller.actor, action_id: &action_id, reason: "", origin: &caller.origin };
+    bulk::set_going(web.engine.gate(), row.id, step, &request).await?;
+    report(&web, row.id).await
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Why {
+    #[serde(default)]
+    reason: String,
+}
+
+impl Why {
+    fn read(body: Result<Bytes, BytesRejection>) -> Result<Self, Problem> {
+        match &body {
+            Ok(bytes) if bytes.is_empty() => Ok(Self::default()),
+            _ => parse(body),
+        }
+    }
+}
+
+/// `POST /api/v1/bulk/{id}/pause`
+pub async fn pause(
+    State(web): State<Web>,
+    caller: Caller,
+    Path(text): Path<String>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Problem> {
+    caller.require(Right::Bulk)?;
+    let sent = Why::read(body)?;
+    let row = known(&web, &text).await?;
+    let action_id = action_id(&web, &headers)?;
+    let request =
+        Request { actor: &caller.actor, action_id: &action_id, reason: &sent.reason, origin: &caller.origin };
+    bulk::pause(web.engine.gate(), row.id, &request).await?;
+    report(&web, row.id).await
+}
+
+/// `POST /api/v1/bulk/{id}/cancel`
+pub async fn cancel(
+    State(web): State<Web>,
+    caller: Caller,
+    Path(text): Path<String>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Problem> {
+    caller.require(Right::Bulk)?;
+    let sent = Why::read(body)?;
+    let row = known(&web, &text).await?;
+    let action_id = action_id(&web, &headers)?;
+    let request =
+        Request { actor: &caller.actor, action_id: &action_id, reason: &sent.reason, origin: &caller.origin };
+    bulk::cancel(web.engine.gate(), row.id, &request).await?;
+    report(&web, row.id).await
+}
+
+fn none() -> Problem {
+    Problem::not_found("There is no bulk action with this id.")
+}
+
+async fn known(web: &Web, text: &str) -> Result<BulkRow, Problem> {
+    let mut tx = web.engine.db().read().await?;
+    stored::by_id(&mut tx, id(text)?).await?.ok_or_else(none)
+}
+
+async fn report(web: &Web, id: Uuid) -> Result<Response, Problem> {
+    let mut tx = web.engine.db().read().await?;
+    let report = BulkReport::one(&mut tx, id, web.engine.config().server.public_url.as_str()).await?;
+    Ok(Json(report.ok_or_else(none)?).into_response())
+}
