@@ -2,11 +2,13 @@
 
 mod accept;
 mod answers;
+mod approvals;
 mod caps;
 mod carriers;
 mod corrections;
 mod doubt;
 mod effects;
+mod handling;
 mod hostile;
 mod leases;
 mod lookups;
