@@ -3,6 +3,7 @@
 
 mod acts;
 mod evidence;
+mod handling;
 mod lists;
 mod places;
 mod samples;
@@ -41,6 +42,16 @@ fn pages(words: &Words) -> Vec<(String, String)> {
     add("replay-blocked", &acts::replay(words, true));
     add("resolve", &acts::resolve_form(words));
     add("override", &acts::override_page(words));
+    add("correct", &handling::correct(words));
+    add("correct-json", &handling::correct_json(words));
+    add("correct-shut", &handling::correct_shut(words));
+    add("correct-compare", &handling::compare(words));
+    add("approvals", &handling::approvals(words, true));
+    add("approvals-none", &handling::approvals(words, false));
+    for (number, page) in (1..).zip(handling::approval(words)) {
+        let number: i32 = number;
+        add(&format!("approval-{number}"), &page);
+    }
     for verdict in acts::verdicts(words) {
         add(&format!("verdict-{}", verdict.verdict.kind), &verdict);
     }

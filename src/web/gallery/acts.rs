@@ -39,7 +39,8 @@ pub(super) fn setup(w: &Words, person: Option<String>) -> SetupPage {
     }
 }
 
-const SENTENCE: &str = "The CRM took longer than 10 s to answer “create ticket”. The ticket may exist.";
+pub(super) const SENTENCE: &str =
+    "The CRM took longer than 10 s to answer “create ticket”. The ticket may exist.";
 
 pub(super) fn replay(w: &Words, blocked: bool) -> ReplayPage {
     ReplayPage {
@@ -88,7 +89,7 @@ pub(super) fn resolve_form(w: &Words) -> ResolvePage {
     }
 }
 
-fn stakes(w: &Words) -> Stakes {
+pub(super) fn stakes(w: &Words) -> Stakes {
     Stakes {
         sentence: w.t(SENTENCE),
         waives: vec![Waived {

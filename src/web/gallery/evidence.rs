@@ -202,6 +202,15 @@ pub(super) fn dead_letter_closed(w: &Words) -> DeadLetterPage {
     });
     page.buttons = vec![];
     page.more = vec![];
+    page.handling = Handling {
+        note: page.handling.note,
+        reopen: Some(Form {
+            action: format!("{ID}/reopen"),
+            action_id: "01987c3e".into(),
+            field: Field::wrong(w.t(""), w.t("Say why: whoever looks at this later has only your words.")),
+        }),
+        ..Handling::default()
+    };
     page.payload = Payload {
         text: None,
         note: w.some("The payload was erased on 28 Feb 2027, 90 days after it was received."),

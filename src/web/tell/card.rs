@@ -121,12 +121,13 @@ pub fn buttons(tale: &Tale<'_>, letter: &DeadLetterRow, card: &Knowledge) -> (Ve
     };
     let place = format!("/dead-letters/{}", letter.id);
     let button = |act: &Act| act.button(&place, &card.destination, reference, tale.role);
-    let (bar, more) = choice.acts();
-    let mut bar: Vec<Button> = bar.iter().map(button).collect();
+    let (acts, more) = choice.acts();
+    let mut bar: Vec<Button> = acts.iter().map(button).collect();
     if let Some(ask) = &card.ask {
         // Where nothing may be sent before it is known whether it happened, finding out comes first.
         let first = choice.class == Some(Class::LookupOnly) && choice.state == Known::CannotTell;
-        bar.insert(usize::from(!first), ask.clone());
+        let record = acts.iter().position(|act| matches!(act, Act::Record { .. })).unwrap_or_default();
+        bar.insert(if first { 0 } else { record.max(1) }, ask.clone());
     }
     (bar, more.iter().map(button).collect())
 }

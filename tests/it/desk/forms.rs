@@ -149,7 +149,7 @@ async fn a_resolution_is_asked_for_all_that_it_needs(db: TestDatabase) {
     assert_eq!(thread.operation.state(), OperationState::Completed);
     assert_eq!(thread.audit.iter().filter(|row| row.action == "resolve").count(), 1);
     let twice = olga.post(&path, &[done, ("reference", "X"), ("reason", "x"), ("action_id", "b")]).await;
-    assert!(twice.expect(409).words().contains("cannot be resolved now"));
+    assert!(twice.expect(409).words().contains("this cannot be done with it now"));
     let closed = olga.get(&path).await.expect(200);
     assert!(closed.words().contains("It is resolved already.") && !closed.text.contains("name=\"reason\""));
 }
@@ -191,7 +191,7 @@ async fn a_form_that_is_looked_at_changes_nothing(db: TestDatabase) {
     let (operation, letter) = desk.dead_letter("plain", "order-1").await;
     let mut boss = desk.signed_in(Role::Admin).await;
     let before = everything(&desk.app).await;
-    for page in ["", "/replay", "/resolve", "/override"] {
+    for page in ["", "/replay", "/resolve", "/correct", "/correct?as=json", "/override"] {
         boss.get(&format!("/dead-letters/{letter}{page}")).await.expect(200);
     }
     boss.get(&format!("/operations/{operation}")).await.expect(200);
@@ -205,6 +205,7 @@ async fn what_one_may_not_do_is_shown_with_the_right_it_needs(db: TestDatabase) 
     for (form, right, least) in [
         ("replay", "replay", "operator"),
         ("resolve", "resolve", "operator"),
+        ("correct", "correct", "operator"),
         ("override", "override", "approver"),
     ] {
         let reply = vera.get(&format!("/dead-letters/{letter}/{form}")).await.expect(200);

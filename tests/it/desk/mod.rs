@@ -1,15 +1,18 @@
 //! The desk's pages, doors and forms, on both databases.
 
-mod bulk;
+mod approvals;
 mod audit_export;
+mod bulk;
 mod cards;
 mod causes;
+mod correcting;
 mod csrf;
 mod destination;
 mod doors;
 mod erased;
 mod evidence;
 mod forms;
+mod handling;
 mod harmless;
 mod headers;
 mod large;

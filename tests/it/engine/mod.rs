@@ -2,12 +2,14 @@
 
 mod accept;
 mod answers;
+mod approvals;
 mod bulk;
 mod caps;
 mod carriers;
 mod corrections;
 mod doubt;
 mod effects;
+mod handling;
 mod hostile;
 mod leases;
 mod lookups;
