@@ -172,8 +172,7 @@ pub async fn set_going(
 /// Moves one on by itself; false when it is in another state.
 pub async fn move_on(tx: &mut Tx, id: Uuid, from: BulkState, to: BulkState) -> Result<bool, StoreError> {
     const SQL: &str = "UPDATE bulks SET state = $3 WHERE id = $1 AND state = $2";
-    let moved =
-        on!(tx, c => sqlx::query(SQL).bind(id).bind(from).bind(to).execute(c).await?.rows_affected());
+    let moved = on!(tx, c => sqlx::query(SQL).bind(id).bind(from).bind(to).execute(c).await?.rows_affected());
     Ok(moved == 1)
 }
 

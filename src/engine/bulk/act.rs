@@ -15,12 +15,7 @@ use crate::store::bulk::members::{Due, Move};
 use crate::store::dead_letters;
 
 /// Acts on a member; what became of it. An error says nothing of the member: it is still waiting.
-pub(super) async fn member(
-    gate: &Gate,
-    row: &BulkRow,
-    due: Due,
-    actor: &Actor,
-) -> Result<Move, ActionError> {
+pub(super) async fn member(gate: &Gate, row: &BulkRow, due: Due, actor: &Actor) -> Result<Move, ActionError> {
     let origin = subject(row.id);
     // The same id whichever node acts, and however often: a node that died between acting and
     // recording leaves a member that is answered as before.
@@ -40,7 +35,8 @@ pub(super) async fn member(
         }
         Act::Assign(to) => {
             let handed = handling::assign(gate, due.dead_letter_id, to.as_deref(), &request).await;
-            let said = to.map_or_else(|| "Nobody has it now.".to_owned(), |name| format!("{name} has it now."));
+            let said =
+                to.map_or_else(|| "Nobody has it now.".to_owned(), |name| format!("{name} has it now."));
             handed.map(|()| (MemberState::Done, said))
         }
         Act::Lookup => return looked_up(gate, due, &request).await,
@@ -99,7 +95,9 @@ fn moved(
                 | ActionError::Busy(_)
                 | ActionError::Settled(_) => MemberState::Refused,
                 ActionError::NotOpen(_) => MemberState::AlreadyDone,
-                ActionError::Forbidden(_) | ActionError::Gate(_) | ActionError::Answer(_) => return Err(error),
+                ActionError::Forbidden(_) | ActionError::Gate(_) | ActionError::Answer(_) => {
+                    return Err(error);
+                }
             };
             (to, sentence(&error), None)
         }

@@ -8,9 +8,9 @@ use crate::domain::bulk::BulkState;
 use crate::domain::time::Timestamp;
 use crate::engine::actions::ActionError;
 use crate::gate::Gate;
+use crate::store::Commit;
 use crate::store::bulk::members::{self, Move};
 use crate::store::bulk::{self, BulkRow};
-use crate::store::Commit;
 
 /// Members of one stretch at most: what is done to them is recorded together.
 const MOST: i64 = 50;

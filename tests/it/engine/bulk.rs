@@ -180,7 +180,10 @@ async fn the_first_ones_wait_for_a_person(db: TestDatabase) {
     assert!(matches!(say(&app, id, Step::Start, "d").await, Err(ActionError::Busy(_))));
     say(&app, id, Step::Confirm, "e").await.unwrap();
     to_the_end(&mut app).await;
-    assert_eq!((said(&app, id).await.as_str(), app.destination.effects().len()), ("4 sent \u{b7} 4 confirmed", 4));
+    assert_eq!(
+        (said(&app, id).await.as_str(), app.destination.effects().len()),
+        ("4 sent \u{b7} 4 confirmed", 4)
+    );
     assert_eq!(row(&app, id).await.state, BulkState::Ended);
     // First ones that are all of them wait for nobody.
     failed(&mut app, "keyed", 0..2).await;
@@ -206,7 +209,11 @@ async fn a_pause_holds_and_a_cancel_leaves_the_rest_alone(db: TestDatabase) {
     bulk::pause(app.engine.gate(), id, &request(&olga(), "c")).await.unwrap();
     app.clock.advance(Duration::from_mins(5));
     to_the_end(&mut app).await;
-    assert_eq!(said(&app, id).await, "2 sent \u{b7} 2 confirmed \u{b7} 4 waiting", "it looks after what is out");
+    assert_eq!(
+        said(&app, id).await,
+        "2 sent \u{b7} 2 confirmed \u{b7} 4 waiting",
+        "it looks after what is out"
+    );
     assert!(matches!(say(&app, id, Step::Start, "d").await, Err(ActionError::Busy(_))));
     say(&app, id, Step::Resume, "e").await.unwrap();
     turns(&app.engine).await;
@@ -217,7 +224,10 @@ async fn a_pause_holds_and_a_cancel_leaves_the_rest_alone(db: TestDatabase) {
     app.clock.advance(Duration::from_mins(5));
     to_the_end(&mut app).await;
     let progress = progress(&app, id).await;
-    assert_eq!((progress.of(MemberState::Confirmed), progress.of(MemberState::Waiting)), (2 + sent, 4 - sent));
+    assert_eq!(
+        (progress.of(MemberState::Confirmed), progress.of(MemberState::Waiting)),
+        (2 + sent, 4 - sent)
+    );
     assert_eq!(app.destination.effects().len(), 2 + sent);
     for step in [Step::Start, Step::Resume] {
         assert!(matches!(say(&app, id, step, step.as_str()).await, Err(ActionError::Busy(_))));
@@ -332,7 +342,9 @@ async fn it_pauses_itself_when_its_person_may_no_more(db: TestDatabase) {
     app.run_until_idle().await;
     let mut who: Vec<String> = Vec::new();
     for member in members(&app, id).await {
-        who.extend(app.thread(member.operation_id).await.attempts.into_iter().skip(1).map(|a| a.requested_by));
+        who.extend(
+            app.thread(member.operation_id).await.attempts.into_iter().skip(1).map(|a| a.requested_by),
+        );
     }
     who.sort();
     who.dedup();
@@ -441,8 +453,15 @@ async fn many_are_closed_and_handed_over(db: TestDatabase) {
     turns(&app.engine).await;
     assert_eq!(said(&app, closed).await, "2 closed \u{b7} 1 already done");
     let letter = app.letter(operations[1]).await;
-    assert_eq!((letter.resolution, letter.reason.as_deref()), (Some(Resolution::NotNeeded), Some("the CRM is back")));
-    assert_eq!(app.letter(operations[0]).await.resolution, Some(Resolution::Duplicate), "the first word stands");
+    assert_eq!(
+        (letter.resolution, letter.reason.as_deref()),
+        (Some(Resolution::NotNeeded), Some("the CRM is back"))
+    );
+    assert_eq!(
+        app.letter(operations[0]).await.resolution,
+        Some(Resolution::Duplicate),
+        "the first word stands"
+    );
     for id in [handed, closed] {
         assert_eq!(row(&app, id).await.state, BulkState::Ended);
     }
@@ -469,7 +488,8 @@ async fn what_cannot_be_meant_is_refused(db: TestDatabase) {
         (New { act: Act::Assign(Some("nobody here".into())), ..good() }, "nobody who may sign in"),
     ];
     for (n, (new, why)) in wrong.iter().enumerate() {
-        let error = bulk::create(app.engine.gate(), new, &request(&olga(), &n.to_string())).await.unwrap_err();
+        let error =
+            bulk::create(app.engine.gate(), new, &request(&olga(), &n.to_string())).await.unwrap_err();
         assert!(matches!(error, ActionError::Invalid(_)) && error.to_string().contains(why), "{error}");
     }
     let viewer = person("vera", Role::Viewer);
@@ -557,7 +577,8 @@ mod freezing_a_hundred_thousand {
         let engine = app.engine.clone();
         let freezing = tokio::spawn(async move {
             let began = Instant::now();
-            let id = bulk::create(engine.gate(), &replay(open("keyed")), &request(&olga(), "a")).await.unwrap();
+            let id =
+                bulk::create(engine.gate(), &replay(open("keyed")), &request(&olga(), "a")).await.unwrap();
             (id, began.elapsed())
         });
         let (mut reads, mut longest) = (0, Duration::ZERO);
