@@ -184,9 +184,10 @@ pub async fn end(tx: &mut Tx, id: Uuid, at: Timestamp) -> Result<bool, StoreErro
     Ok(ended == 1)
 }
 
-/// Nothing more is to be heard of one that is over.
+/// Nothing more is to be heard of one that is over and that no node acts on any more.
 pub async fn unwatch(tx: &mut Tx, id: Uuid) -> Result<(), StoreError> {
-    const SQL: &str = "UPDATE bulks SET watched = FALSE WHERE id = $1 AND state IN ('ended', 'cancelled')";
+    const SQL: &str = "UPDATE bulks SET watched = FALSE WHERE id = $1 AND state IN ('ended', 'cancelled') \
+        AND leased_until IS NULL";
     on!(tx, c => sqlx::query(SQL).bind(id).execute(c).await?.rows_affected());
     Ok(())
 }

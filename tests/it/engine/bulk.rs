@@ -27,6 +27,7 @@ on_both!(
     the_first_ones_wait_for_a_person,
     a_pause_holds_and_a_cancel_leaves_the_rest_alone,
     a_node_that_died_between_acting_and_recording_acts_once,
+    what_was_done_before_a_cancel_is_recorded_after_a_crash,
     two_nodes_at_once_act_once,
     a_second_start_is_told_and_the_same_click_is_one,
     it_pauses_itself_when_its_person_may_no_more,
@@ -258,6 +259,38 @@ async fn a_node_that_died_between_acting_and_recording_acts_once(db: TestDatabas
     assert_eq!(said(&app, id).await, "3 sent \u{b7} 3 confirmed", "answered as the first time");
     assert_eq!((app.destination.effects().len(), audited(&app, "bulk").await), (3, 3));
     assert_eq!(row(&app, id).await.state, BulkState::Ended);
+}
+
+async fn what_was_done_before_a_cancel_is_recorded_after_a_crash(db: TestDatabase) {
+    let mut app = TestApp::start(db).await;
+    add(&app, "olga", Role::Operator).await;
+    failed(&mut app, "plain", 0..3).await;
+    failed(&mut app, "lookup", 0..2).await;
+    app.clock.advance(Duration::from_mins(5));
+    let sent = create(&app, &New { per_minute: Some(60), ..replay(open("plain")) }, "a").await;
+    let asked = create(&app, &New { act: Act::Lookup, ..replay(open("lookup")) }, "b").await;
+    for (id, click) in [(sent, "c"), (asked, "d")] {
+        say(&app, id, Step::Start, click).await.unwrap();
+    }
+    bulk::turn(app.engine.gate()).await.unwrap();
+    let until = app.now().plus(Duration::from_secs(60)).as_micros();
+    let mut raw = app.raw().await;
+    raw.execute("UPDATE bulk_members SET state = 'waiting', answer = NULL, at = NULL").await;
+    raw.execute(format!("UPDATE bulks SET leased_until = {until}")).await;
+    for (id, click) in [(sent, "e"), (asked, "f")] {
+        bulk::cancel(app.engine.gate(), id, &request(&olga(), click)).await.unwrap();
+    }
+    assert_eq!(turns(&app.engine).await, 0, "the node may still live");
+    app.clock.advance(Duration::from_secs(61));
+    to_the_end(&mut app).await;
+    assert_eq!(
+        said(&app, sent).await,
+        "1 sent \u{b7} 1 confirmed \u{b7} 2 waiting",
+        "and nothing more is sent"
+    );
+    assert_eq!(said(&app, asked).await, "2 asked \u{b7} 2 answered");
+    assert_eq!(app.destination.effects().len(), 1);
+    assert_eq!(app.raw().await.number("SELECT count(*) FROM bulks WHERE watched").await, 0);
 }
 
 async fn two_nodes_at_once_act_once(db: TestDatabase) {
