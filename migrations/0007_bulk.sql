@@ -36,6 +36,7 @@ CREATE TABLE bulks (
     fence BIGINT NOT NULL DEFAULT 0,
     -- Which of the members under way were looked after, by place.
     followed BIGINT NOT NULL DEFAULT 0,
+    CHECK ((action = 'resolve') = (resolution IS NOT NULL)),
     CHECK ((state IN ('ended', 'cancelled')) = (ended_at IS NOT NULL)),
     CHECK ((paused_at IS NULL) = (paused_by IS NULL))
 );

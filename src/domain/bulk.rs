@@ -181,7 +181,8 @@ mod tests {
     fn what_was_sent_stays_sent_whatever_came_of_it() {
         use MemberState as S;
         let counts = [(S::Sent, 4), (S::Confirmed, 90), (S::Failed, 6), (S::AlreadyDone, 2), (S::Refused, 1)];
-        let wanted = "100 sent · 90 confirmed · 6 failed again · 4 not yet answered · 2 already done · 1 refused";
+        let wanted =
+            "100 sent · 90 confirmed · 6 failed again · 4 not yet answered · 2 already done · 1 refused";
         assert_eq!(said(BulkAction::Replay, &counts), wanted);
         assert_eq!(said(BulkAction::Resolve, &[(S::Done, 3), (S::Waiting, 2)]), "3 closed · 2 waiting");
         assert_eq!(

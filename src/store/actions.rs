@@ -27,7 +27,6 @@ pub async fn take(
 ) -> Result<Option<Answered>, StoreError> {
     const INSERT: &str = "INSERT INTO actions (actor, action_id, at, subject, answer) VALUES ($1, $2, $3, $4, '') \
         ON CONFLICT (actor, action_id) DO NOTHING";
-    const SELECT: &str = "SELECT subject, answer FROM actions WHERE actor = $1 AND action_id = $2";
     let taken = on!(&mut *tx, c => sqlx::query(INSERT)
         .bind(actor)
         .bind(action_id)
@@ -39,7 +38,13 @@ pub async fn take(
     if taken == 1 {
         return Ok(None);
     }
-    Ok(on!(tx, c => sqlx::query_as(SELECT).bind(actor).bind(action_id).fetch_optional(c).await)?)
+    find(tx, actor, action_id).await
+}
+
+/// What was answered to an action, if it was ever taken.
+pub async fn find(tx: &mut Tx, actor: &str, action_id: &str) -> Result<Option<Answered>, StoreError> {
+    const SQL: &str = "SELECT subject, answer FROM actions WHERE actor = $1 AND action_id = $2";
+    Ok(on!(tx, c => sqlx::query_as(SQL).bind(actor).bind(action_id).fetch_optional(c).await)?)
 }
 
 /// Stores the answer of an action that was taken in this transaction, and the operation that it was

@@ -172,8 +172,7 @@ pub async fn set_going(
 /// Moves one on by itself; false when it is in another state.
 pub async fn move_on(tx: &mut Tx, id: Uuid, from: BulkState, to: BulkState) -> Result<bool, StoreError> {
     const SQL: &str = "UPDATE bulks SET state = $3 WHERE id = $1 AND state = $2";
-    let moved =
-        on!(tx, c => sqlx::query(SQL).bind(id).bind(from).bind(to).execute(c).await?.rows_affected());
+    let moved = on!(tx, c => sqlx::query(SQL).bind(id).bind(from).bind(to).execute(c).await?.rows_affected());
     Ok(moved == 1)
 }
 
@@ -185,9 +184,10 @@ pub async fn end(tx: &mut Tx, id: Uuid, at: Timestamp) -> Result<bool, StoreErro
     Ok(ended == 1)
 }
 
-/// Nothing more is to be heard of one that is over.
+/// Nothing more is to be heard of one that is over and that no node acts on any more.
 pub async fn unwatch(tx: &mut Tx, id: Uuid) -> Result<(), StoreError> {
-    const SQL: &str = "UPDATE bulks SET watched = FALSE WHERE id = $1 AND state IN ('ended', 'cancelled')";
+    const SQL: &str = "UPDATE bulks SET watched = FALSE WHERE id = $1 AND state IN ('ended', 'cancelled') \
+        AND leased_until IS NULL";
     on!(tx, c => sqlx::query(SQL).bind(id).execute(c).await?.rows_affected());
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! at, and held to what must be true of any page whatever it shows.
 
 mod acts;
+mod bulk;
 mod evidence;
 mod handling;
 mod lists;
@@ -55,6 +56,12 @@ fn pages(words: &Words) -> Vec<(String, String)> {
     for verdict in acts::verdicts(words) {
         add(&format!("verdict-{}", verdict.verdict.kind), &verdict);
     }
+    add("bulk", &bulk::list(words, 5));
+    add("bulk-none", &bulk::list(words, 0));
+    add("bulk-new", &bulk::form(words, None));
+    add("bulk-new-shut", &bulk::form(words, words.some("Choose a filter first.")));
+    add("bulk-preview", &bulk::preview(words));
+    add("bulk-running", &bulk::running(words));
     add("operations", &search::operations(words, true));
     add("operations-none", &search::operations(words, false));
     add("audit", &search::audit(words));
@@ -133,7 +140,10 @@ fn hold(name: &str, html: &str) {
     for form in all(&page, "form[method=post]") {
         let fields = form.html();
         assert!(fields.contains("name=\"csrf\""), "{name}: a form without a token");
-        let act = form.value().attr("action").is_some_and(|a| a.starts_with("/dead-letters"));
+        let act = form
+            .value()
+            .attr("action")
+            .is_some_and(|a| a.starts_with("/dead-letters") || a.starts_with("/bulk"));
         assert!(!act || fields.contains("name=\"action_id\""), "{name}: an act without an id");
     }
 }

@@ -44,8 +44,7 @@ mod tests {
 
     #[test]
     fn a_state_alone_chooses_nothing() {
-        let open =
-            DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() };
+        let open = DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() };
         assert!(!narrows(&open) && !narrows(&DeadLetterFilter::default()));
         assert!(narrows(&DeadLetterFilter { cause: Some("0123".into()), ..open }));
     }

@@ -58,7 +58,8 @@ impl BulkReport {
     }
 
     fn new(row: BulkRow, progress: &Progress, public_url: &str) -> Self {
-        let paused = row.paused_at.zip(row.paused_by).map(|(at, by)| Paused { at, by, reason: row.pause_reason });
+        let paused =
+            row.paused_at.zip(row.paused_by).map(|(at, by)| Paused { at, by, reason: row.pause_reason });
         Self {
             url: format!("{}/bulk/{}", public_url.trim_end_matches('/'), row.id),
             summary: progress.words(row.action),

@@ -33,9 +33,10 @@ pub async fn turn(gate: &Gate) -> Result<usize, ActionError> {
 
 async fn carry_on(gate: &Gate, row: &BulkRow) -> Result<usize, ActionError> {
     let acted = stretch::stretch(gate, row).await?;
+    let recovered = stretch::recover(gate, row).await?;
     let followed = follow::follow(gate, row).await?;
     let advanced = advance::advance(gate, row.id).await?;
-    Ok(acted + followed + usize::from(advanced))
+    Ok(acted + recovered + followed + usize::from(advanced))
 }
 
 /// Takes turns until told to stop, and tells the worker of this process when there may be work.

@@ -10,7 +10,7 @@ use crate::engine::actions::ActionError;
 use crate::gate::Gate;
 use crate::store::bulk::members::{self, Move};
 use crate::store::bulk::{self, BulkRow};
-use crate::store::Commit;
+use crate::store::{Commit, actions};
 
 /// Members of one stretch at most: what is done to them is recorded together.
 const MOST: i64 = 50;
@@ -78,6 +78,27 @@ pub(super) async fn stretch(gate: &Gate, row: &BulkRow) -> Result<usize, ActionE
         }
         Some(error) => Err(error),
     }
+}
+
+/// Records what a node did that died after acting and before recording, where nobody will act again:
+/// the bulk action was cancelled meanwhile. Of how many members.
+pub(super) async fn recover(gate: &Gate, row: &BulkRow) -> Result<usize, ActionError> {
+    let now = gate.ambient().now();
+    let lapsed = row.leased_until.is_some_and(|until| until <= now);
+    let Some(actor) = row.acts_as.as_deref().filter(|_| lapsed && row.state == BulkState::Cancelled) else {
+        return Ok(0);
+    };
+    let mut tx = gate.db().begin().await?;
+    let mut moves = Vec::new();
+    for due in members::due(&mut tx, row.id, row.members, MOST).await? {
+        if let Some(done) = actions::find(&mut tx, actor, &act::action_id(row, due)).await? {
+            moves.push(act::answered(row, due, &done.answer, now)?);
+        }
+    }
+    members::record(&mut tx, row.id, &moves).await?;
+    bulk::release(&mut tx, row.id, row.fence).await?;
+    tx.commit(Commit::Action).await?;
+    Ok(moves.len())
 }
 
 /// How many members the speed allows now, and when it allows the one behind them.

@@ -96,9 +96,7 @@ pub async fn set_going(gate: &Gate, id: Uuid, step: Step, request: &Request<'_>)
     let actor = word.actor.clone();
     let changed = match step {
         Step::Resume => bulk::resume(&mut word.tx, id, &actor, word.now).await?,
-        Step::Start | Step::Confirm => {
-            bulk::set_going(&mut word.tx, id, from, to, &actor, word.now).await?
-        }
+        Step::Start | Step::Confirm => bulk::set_going(&mut word.tx, id, from, to, &actor, word.now).await?,
     };
     if !changed {
         let row = bulk::by_id(&mut word.tx, id).await?.unwrap_or(row);

@@ -141,7 +141,8 @@ pub async fn start(
         _ if sent.confirm => Step::Confirm,
         _ if row.paused_at.is_some() => Step::Resume,
         BulkState::Confirm => {
-            let detail = "Its first members are out. Look at what became of them, then send \"confirm\": true.";
+            let detail =
+                "Its first members are out. Look at what became of them, then send \"confirm\": true.";
             return Err(Problem::new(StatusCode::CONFLICT, "not-confirmed", "Not confirmed", detail));
         }
         _ => Step::Start,

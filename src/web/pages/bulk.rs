@@ -25,8 +25,8 @@ mod one;
 mod which;
 mod word;
 
-pub use new::BulkNewPage;
-pub use one::BulkOnePage;
+pub use new::{BulkNewPage, Typed};
+pub use one::{BulkOnePage, MemberLine, Said};
 
 const PATH: &str = "/bulk";
 /// Bulk actions of one page: each is counted through.
@@ -34,11 +34,7 @@ const LIMIT: u32 = 20;
 
 /// The pages' and forms' routes.
 pub fn routes() -> Router<Web> {
-    Router::new()
-        .route("/bulk", get(index))
-        .merge(new::routes())
-        .merge(one::routes())
-        .merge(word::routes())
+    Router::new().route("/bulk", get(index)).merge(new::routes()).merge(one::routes()).merge(word::routes())
 }
 
 /// `/bulk`
@@ -92,8 +88,10 @@ impl Bar {
 /// Where a bulk action stands, as it is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    state: BulkState,
-    paused: bool,
+    /// Its state.
+    pub state: BulkState,
+    /// Nothing is done for the time being.
+    pub paused: bool,
 }
 
 impl Standing {

@@ -60,12 +60,18 @@ async fn a_bulk_action_is_made_started_and_followed(db: TestDatabase) {
     assert_eq!(started["state"], "canary");
     carry_on(&mut desk).await;
     let waits = desk.call(Method::GET, &path, &token, "").await.expect(200).json();
-    assert_eq!((&waits["state"], &waits["summary"]), (&json!("confirm"), &json!("1 sent · 1 confirmed · 2 waiting")));
+    assert_eq!(
+        (&waits["state"], &waits["summary"]),
+        (&json!("confirm"), &json!("1 sent · 1 confirmed · 2 waiting"))
+    );
     let blind = post(&desk, &format!("{path}/start"), &token, &json!({})).await.expect(409).json();
     assert_eq!(blind["type"], "/problems/not-confirmed");
     post(&desk, &format!("{path}/start"), &token, &json!({"confirm": true})).await.expect(200);
     let paused = post(&desk, &format!("{path}/pause"), &token, &json!({"reason": "lunch"})).await.expect(200);
-    assert_eq!((&paused.json()["paused"]["by"], &paused.json()["paused"]["reason"]), (&json!("token:operate"), &json!("lunch")));
+    assert_eq!(
+        (&paused.json()["paused"]["by"], &paused.json()["paused"]["reason"]),
+        (&json!("token:operate"), &json!("lunch"))
+    );
     carry_on(&mut desk).await;
     assert_eq!(desk.app.destination.effects().len(), 1);
     post(&desk, &format!("{path}/start"), &token, &json!({})).await.expect(200);
@@ -73,7 +79,10 @@ async fn a_bulk_action_is_made_started_and_followed(db: TestDatabase) {
     let ended = desk.call(Method::GET, &path, &token, "").await.expect(200).json();
     assert_eq!((&ended["state"], &ended["progress"]["confirmed"]), (&json!("ended"), &json!(3)));
     let over = post(&desk, &format!("{path}/cancel"), &token, &json!({})).await.expect(409).json();
-    assert_eq!((over["type"].as_str(), over["detail"].as_str()), (Some("/problems/busy"), Some("This bulk action has ended.")));
+    assert_eq!(
+        (over["type"].as_str(), over["detail"].as_str()),
+        (Some("/problems/busy"), Some("This bulk action has ended."))
+    );
     assert_eq!(desk.app.destination.effects().len(), 3);
 }
 
@@ -105,7 +114,10 @@ async fn what_is_wrong_is_told_and_nothing_is_frozen(db: TestDatabase) {
     }
     assert_eq!(desk.app.raw().await.number("SELECT count(*) FROM bulks").await, 0);
     let absent = format!("{PATH}/{letter}");
-    assert_eq!(desk.call(Method::GET, &absent, &token, "").await.expect(404).json()["type"], "/problems/not-found");
+    assert_eq!(
+        desk.call(Method::GET, &absent, &token, "").await.expect(404).json()["type"],
+        "/problems/not-found"
+    );
     let read = desk.token(Scope::Read).await;
     post(&desk, PATH, &read, &replay_all()).await.expect(403);
 }

@@ -116,8 +116,13 @@ async fn ticked_rows_are_closed_at_once(db: TestDatabase) {
         olga.sign_in("olga", crate::support::desk::PASSWORD).await;
         let address = format!("/bulk/new?action=resolve&type=plain&id={}&id={}", ids[0], ids[2]);
         let form = olga.get(&address).await.expect(200);
-        assert_eq!(form.first(".meant h2"), "Meant are 2 dead letters", "the filter means nothing without all");
-        let typed = [("name", "Twice"), ("reason", "they were twins"), ("resolution", "completed_at_destination")];
+        assert_eq!(
+            form.first(".meant h2"),
+            "Meant are 2 dead letters",
+            "the filter means nothing without all"
+        );
+        let typed =
+            [("name", "Twice"), ("reason", "they were twins"), ("resolution", "completed_at_destination")];
         let wrong = send(&mut olga, &form, "/bulk/new", &typed).await.expect(422);
         assert!(wrong.words().contains("have no one reference"), "{}", wrong.words());
         let typed = [("name", "Twice"), ("reason", "they were twins"), ("resolution", "duplicate")];

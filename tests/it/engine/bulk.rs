@@ -27,6 +27,7 @@ on_both!(
     the_first_ones_wait_for_a_person,
     a_pause_holds_and_a_cancel_leaves_the_rest_alone,
     a_node_that_died_between_acting_and_recording_acts_once,
+    what_was_done_before_a_cancel_is_recorded_after_a_crash,
     two_nodes_at_once_act_once,
     a_second_start_is_told_and_the_same_click_is_one,
     it_pauses_itself_when_its_person_may_no_more,
@@ -180,7 +181,10 @@ async fn the_first_ones_wait_for_a_person(db: TestDatabase) {
     assert!(matches!(say(&app, id, Step::Start, "d").await, Err(ActionError::Busy(_))));
     say(&app, id, Step::Confirm, "e").await.unwrap();
     to_the_end(&mut app).await;
-    assert_eq!((said(&app, id).await.as_str(), app.destination.effects().len()), ("4 sent \u{b7} 4 confirmed", 4));
+    assert_eq!(
+        (said(&app, id).await.as_str(), app.destination.effects().len()),
+        ("4 sent \u{b7} 4 confirmed", 4)
+    );
     assert_eq!(row(&app, id).await.state, BulkState::Ended);
     // First ones that are all of them wait for nobody.
     failed(&mut app, "keyed", 0..2).await;
@@ -206,7 +210,11 @@ async fn a_pause_holds_and_a_cancel_leaves_the_rest_alone(db: TestDatabase) {
     bulk::pause(app.engine.gate(), id, &request(&olga(), "c")).await.unwrap();
     app.clock.advance(Duration::from_mins(5));
     to_the_end(&mut app).await;
-    assert_eq!(said(&app, id).await, "2 sent \u{b7} 2 confirmed \u{b7} 4 waiting", "it looks after what is out");
+    assert_eq!(
+        said(&app, id).await,
+        "2 sent \u{b7} 2 confirmed \u{b7} 4 waiting",
+        "it looks after what is out"
+    );
     assert!(matches!(say(&app, id, Step::Start, "d").await, Err(ActionError::Busy(_))));
     say(&app, id, Step::Resume, "e").await.unwrap();
     turns(&app.engine).await;
@@ -217,7 +225,10 @@ async fn a_pause_holds_and_a_cancel_leaves_the_rest_alone(db: TestDatabase) {
     app.clock.advance(Duration::from_mins(5));
     to_the_end(&mut app).await;
     let progress = progress(&app, id).await;
-    assert_eq!((progress.of(MemberState::Confirmed), progress.of(MemberState::Waiting)), (2 + sent, 4 - sent));
+    assert_eq!(
+        (progress.of(MemberState::Confirmed), progress.of(MemberState::Waiting)),
+        (2 + sent, 4 - sent)
+    );
     assert_eq!(app.destination.effects().len(), 2 + sent);
     for step in [Step::Start, Step::Resume] {
         assert!(matches!(say(&app, id, step, step.as_str()).await, Err(ActionError::Busy(_))));
@@ -248,6 +259,38 @@ async fn a_node_that_died_between_acting_and_recording_acts_once(db: TestDatabas
     assert_eq!(said(&app, id).await, "3 sent \u{b7} 3 confirmed", "answered as the first time");
     assert_eq!((app.destination.effects().len(), audited(&app, "bulk").await), (3, 3));
     assert_eq!(row(&app, id).await.state, BulkState::Ended);
+}
+
+async fn what_was_done_before_a_cancel_is_recorded_after_a_crash(db: TestDatabase) {
+    let mut app = TestApp::start(db).await;
+    add(&app, "olga", Role::Operator).await;
+    failed(&mut app, "plain", 0..3).await;
+    failed(&mut app, "lookup", 0..2).await;
+    app.clock.advance(Duration::from_mins(5));
+    let sent = create(&app, &New { per_minute: Some(60), ..replay(open("plain")) }, "a").await;
+    let asked = create(&app, &New { act: Act::Lookup, ..replay(open("lookup")) }, "b").await;
+    for (id, click) in [(sent, "c"), (asked, "d")] {
+        say(&app, id, Step::Start, click).await.unwrap();
+    }
+    bulk::turn(app.engine.gate()).await.unwrap();
+    let until = app.now().plus(Duration::from_secs(60)).as_micros();
+    let mut raw = app.raw().await;
+    raw.execute("UPDATE bulk_members SET state = 'waiting', answer = NULL, at = NULL").await;
+    raw.execute(format!("UPDATE bulks SET leased_until = {until}")).await;
+    for (id, click) in [(sent, "e"), (asked, "f")] {
+        bulk::cancel(app.engine.gate(), id, &request(&olga(), click)).await.unwrap();
+    }
+    assert_eq!(turns(&app.engine).await, 0, "the node may still live");
+    app.clock.advance(Duration::from_secs(61));
+    to_the_end(&mut app).await;
+    assert_eq!(
+        said(&app, sent).await,
+        "1 sent \u{b7} 1 confirmed \u{b7} 2 waiting",
+        "and nothing more is sent"
+    );
+    assert_eq!(said(&app, asked).await, "2 asked \u{b7} 2 answered");
+    assert_eq!(app.destination.effects().len(), 1);
+    assert_eq!(app.raw().await.number("SELECT count(*) FROM bulks WHERE watched").await, 0);
 }
 
 async fn two_nodes_at_once_act_once(db: TestDatabase) {
@@ -332,7 +375,9 @@ async fn it_pauses_itself_when_its_person_may_no_more(db: TestDatabase) {
     app.run_until_idle().await;
     let mut who: Vec<String> = Vec::new();
     for member in members(&app, id).await {
-        who.extend(app.thread(member.operation_id).await.attempts.into_iter().skip(1).map(|a| a.requested_by));
+        who.extend(
+            app.thread(member.operation_id).await.attempts.into_iter().skip(1).map(|a| a.requested_by),
+        );
     }
     who.sort();
     who.dedup();
@@ -441,8 +486,15 @@ async fn many_are_closed_and_handed_over(db: TestDatabase) {
     turns(&app.engine).await;
     assert_eq!(said(&app, closed).await, "2 closed \u{b7} 1 already done");
     let letter = app.letter(operations[1]).await;
-    assert_eq!((letter.resolution, letter.reason.as_deref()), (Some(Resolution::NotNeeded), Some("the CRM is back")));
-    assert_eq!(app.letter(operations[0]).await.resolution, Some(Resolution::Duplicate), "the first word stands");
+    assert_eq!(
+        (letter.resolution, letter.reason.as_deref()),
+        (Some(Resolution::NotNeeded), Some("the CRM is back"))
+    );
+    assert_eq!(
+        app.letter(operations[0]).await.resolution,
+        Some(Resolution::Duplicate),
+        "the first word stands"
+    );
     for id in [handed, closed] {
         assert_eq!(row(&app, id).await.state, BulkState::Ended);
     }
@@ -469,7 +521,8 @@ async fn what_cannot_be_meant_is_refused(db: TestDatabase) {
         (New { act: Act::Assign(Some("nobody here".into())), ..good() }, "nobody who may sign in"),
     ];
     for (n, (new, why)) in wrong.iter().enumerate() {
-        let error = bulk::create(app.engine.gate(), new, &request(&olga(), &n.to_string())).await.unwrap_err();
+        let error =
+            bulk::create(app.engine.gate(), new, &request(&olga(), &n.to_string())).await.unwrap_err();
         assert!(matches!(error, ActionError::Invalid(_)) && error.to_string().contains(why), "{error}");
     }
     let viewer = person("vera", Role::Viewer);
@@ -557,7 +610,8 @@ mod freezing_a_hundred_thousand {
         let engine = app.engine.clone();
         let freezing = tokio::spawn(async move {
             let began = Instant::now();
-            let id = bulk::create(engine.gate(), &replay(open("keyed")), &request(&olga(), "a")).await.unwrap();
+            let id =
+                bulk::create(engine.gate(), &replay(open("keyed")), &request(&olga(), "a")).await.unwrap();
             (id, began.elapsed())
         });
         let (mut reads, mut longest) = (0, Duration::ZERO);

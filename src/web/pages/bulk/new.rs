@@ -99,12 +99,12 @@ impl Typed {
         Self {
             name: Field { value: name.to_owned(), error: name_error },
             reason: case::reason(fields),
-            canary: number(fields.get("canary"), 0, i64::MAX, "A whole number, or nothing for none."),
+            canary: number(fields.get("canary"), 0, i64::MAX, "A whole number, or empty for none."),
             speed: number(
                 fields.get("speed"),
                 1,
                 MOST_PER_MINUTE,
-                "A whole number from 1 to 60,000, or nothing for as fast as it goes.",
+                "A whole number from 1 to 60,000, or empty for as fast as it goes.",
             ),
             resolution,
             resolution_error: resolution_error.map(str::to_owned),

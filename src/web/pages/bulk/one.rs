@@ -301,7 +301,10 @@ fn facts(row: &BulkRow, now: Timestamp) -> Vec<Fact> {
         row.per_minute.map_or_else(|| "as fast as it goes".to_owned(), |n| format!("at most {n} a minute")),
     ));
     facts.extend(row.follows.map(|first| {
-        Fact::link("Acts again on", Reference::here("what was refused or failed again", format!("{PATH}/{first}")))
+        Fact::link(
+            "Acts again on",
+            Reference::here("what was refused or failed again", format!("{PATH}/{first}")),
+        )
     }));
     facts
 }
@@ -319,7 +322,12 @@ fn from(given: &[(String, String)]) -> Place {
     place("before").map_or_else(|| Place::After(place("after").unwrap_or(0)), Place::Before)
 }
 
-fn views(id: Uuid, action: BulkAction, progress: &Progress, chosen: Option<MemberState>) -> Vec<(String, String, bool)> {
+fn views(
+    id: Uuid,
+    action: BulkAction,
+    progress: &Progress,
+    chosen: Option<MemberState>,
+) -> Vec<(String, String, bool)> {
     let all = (format!("All {}", grouped(progress.members())), address(id, None, None), chosen.is_none());
     let some = MemberState::ALL.iter().filter(|state| progress.of(**state) > 0 || chosen == Some(**state));
     let some = some.map(|state| {

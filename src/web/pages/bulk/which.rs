@@ -84,7 +84,9 @@ impl Which {
                  by cause, destination, type or text, then tick \u{201c}all that match\u{201d}.",
             ),
             Self::All(_) | Self::Ticked(_) => None,
-            Self::Nothing => Some("Nothing is chosen: tick some dead letters in the list, or all that match."),
+            Self::Nothing => {
+                Some("Nothing is chosen: tick some dead letters in the list, or all that match.")
+            }
         }
     }
 

@@ -62,7 +62,11 @@ impl Asked {
     }
 
     /// Everything that is set, in words: also what is meant when nothing is said.
-    pub(in crate::web::pages) fn in_words(&self, causes: &[CauseRow], now: Timestamp) -> Vec<(String, String)> {
+    pub(in crate::web::pages) fn in_words(
+        &self,
+        causes: &[CauseRow],
+        now: Timestamp,
+    ) -> Vec<(String, String)> {
         let words = |(name, value): (&'static str, String)| {
             let (label, value) = self.chip_words(name, &value, causes, now);
             (label.to_owned(), value)
