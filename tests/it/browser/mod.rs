@@ -6,5 +6,6 @@ mod harness;
 mod hostile;
 mod keyboard;
 mod scene;
+mod keys;
 mod shots;
 mod tasks;
