@@ -293,6 +293,7 @@ fn migrator() -> Migrator {
         (3, "hooks", include_str!("../../migrations/0003_hooks.sql")),
         (4, "upkeep", include_str!("../../migrations/0004_upkeep.sql")),
         (5, "subjects", include_str!("../../migrations/0005_subjects.sql")),
+        (6, "handling", include_str!("../../migrations/0006_handling.sql")),
     ];
     let migrations = scripts
         .into_iter()
