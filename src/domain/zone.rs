@@ -28,8 +28,19 @@ impl Zone {
     pub fn places() -> impl Iterator<Item = Self> {
         let place = |name: &&&str| {
             let (area, _) = name.split_once('/').unwrap_or_default();
-            ["Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"]
-                .contains(&area)
+            [
+                "Africa",
+                "America",
+                "Antarctica",
+                "Arctic",
+                "Asia",
+                "Atlantic",
+                "Australia",
+                "Europe",
+                "Indian",
+                "Pacific",
+            ]
+            .contains(&area)
         };
         std::iter::once(Self::UTC).chain(tzdb_data::TZ_NAMES.iter().filter(place).map(|name| Self { name }))
     }
@@ -97,7 +108,9 @@ mod tests {
     #[test]
     fn the_ends_of_time_do_not_panic() {
         for micros in [i64::MIN, i64::MAX, 0] {
-            assert!(!Zone::named("Pacific/Kiritimati").unwrap().moment(Timestamp::from_micros(micros)).is_empty());
+            assert!(
+                !Zone::named("Pacific/Kiritimati").unwrap().moment(Timestamp::from_micros(micros)).is_empty()
+            );
         }
     }
 }

@@ -95,14 +95,10 @@ pub async fn last(
     before: Option<Place>,
     most: i64,
 ) -> Result<Vec<Place>, StoreError> {
-    let end = before.unwrap_or(Place {
-        at: Timestamp::from_micros(i64::MAX),
-        rank: i64::MAX,
-        id: Uuid::max(),
-    });
-    let sql = format!(
-        "{PLACES} WHERE (at, rank, id) < ($2, $3, $4) ORDER BY at DESC, rank DESC, id DESC LIMIT $5"
-    );
+    let end =
+        before.unwrap_or(Place { at: Timestamp::from_micros(i64::MAX), rank: i64::MAX, id: Uuid::max() });
+    let sql =
+        format!("{PLACES} WHERE (at, rank, id) < ($2, $3, $4) ORDER BY at DESC, rank DESC, id DESC LIMIT $5");
     let mut places: Vec<Place> = on!(tx, c => sqlx::query_as(AssertSqlSafe(sql))
         .bind(operation)
         .bind(end.at)

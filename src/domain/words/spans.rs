@@ -48,7 +48,8 @@ pub fn moment(at: Timestamp) -> String {
 
 /// What a calendar and a clock show: "29 Nov 2026, 09:05:12".
 pub fn wall(at: OffsetDateTime) -> String {
-    let format = format_description!("[day padding:none] [month repr:short] [year], [hour]:[minute]:[second]");
+    let format =
+        format_description!("[day padding:none] [month repr:short] [year], [hour]:[minute]:[second]");
     at.format(format).unwrap_or_else(|_| at.to_string())
 }
 

@@ -37,7 +37,11 @@ pub(super) fn destinations(w: &Words, some: bool) -> DestinationsPage {
     DestinationsPage {
         layout: layout(w, "Destinations", Section::Destinations),
         rows: if some { rows } else { Vec::new() },
-        types: if some { vec![Reference::here(w.t("create-ticket"), "/types/create-ticket")] } else { vec![] },
+        types: if some {
+            vec![Reference::here(w.t("create-ticket"), "/types/create-ticket")]
+        } else {
+            vec![]
+        },
     }
 }
 
@@ -51,8 +55,9 @@ fn tallies() -> Vec<Tally> {
 }
 
 pub(super) fn destination(w: &Words, some: bool) -> DestinationPage {
-    let columns: Vec<Vec<(&str, usize)>> =
-        (0..48_usize).map(|hour| vec![("good", hour * 7 % 50), ("maybe", hour % 5), ("bad", hour % 3)]).collect();
+    let columns: Vec<Vec<(&str, usize)>> = (0..48_usize)
+        .map(|hour| vec![("good", hour * 7 % 50), ("maybe", hour % 5), ("bad", hour % 3)])
+        .collect();
     let axis = ["48 h ago", "24 h ago", "now"].map(str::to_owned).to_vec();
     let hour = |hour: &str| HourRow {
         hour: hour.into(),
@@ -63,10 +68,13 @@ pub(super) fn destination(w: &Words, some: bool) -> DestinationPage {
     DestinationPage {
         layout: layout(w, "The CRM", Section::Destinations),
         it: row(w, "crm", Stands::Open, None, None),
-        remarks: vec![w.t("IETF draft, as documented on 2026-11-29: draft-ietf-httpapi-idempotency-key-header.")],
+        remarks: vec![
+            w.t("IETF draft, as documented on 2026-11-29: draft-ietf-httpapi-idempotency-key-header."),
+        ],
         limits: vec![w.fact("Requests a second", "20"), w.fact("Requests at a time", "8")],
         health: Health {
             counted: w.t("1,224 attempts of the last 48 h, by the hour in which they were made."),
+            highest: "The highest column is 56 attempts.".into(),
             times: w.some("Half of 1,224 answers took up to 120 ms; 95 of 100 took up to 2.1 s."),
             chart: some.then(|| Chart::columns(w.t("Outcomes by the hour"), &columns, axis)),
             legend: [
@@ -105,8 +113,10 @@ pub(super) fn operation_type(w: &Words) -> TypePage {
         duplicate: w.t("For 24 h from the first send the CRM recognises a repeat and does nothing."),
         notes: vec![w.t("Kept of its answer: ticket_id.")],
     };
-    let lines: Vec<Vec<(f64, f64, &str)>> =
-        [0.0, 0.1, 0.3, 0.9].iter().map(|end| vec![(0.0, *end, "mute"), (*end / 2.0, *end / 2.0, "info")]).collect();
+    let lines: Vec<Vec<(f64, f64, &str)>> = [0.0, 0.1, 0.3, 0.9]
+        .iter()
+        .map(|end| vec![(0.0, *end, "mute"), (*end / 2.0, *end / 2.0, "info")])
+        .collect();
     let tried = |number, latest: &str| TryRow {
         number,
         wait: "up to 10 s".into(),
@@ -121,7 +131,11 @@ pub(super) fn operation_type(w: &Words) -> TypePage {
         steps: vec![card("create ticket", Some("A ticket in the CRM")), card("tell the customer", None)],
         retries: Retries {
             sentence: w.t("At most 5 tries in 30 min."),
-            chart: Chart::spans(w.t("When each of 4 tries comes"), &lines, vec!["first try".into(), "10 min".into()]),
+            chart: Chart::spans(
+                w.t("When each of 4 tries comes"),
+                &lines,
+                vec!["first try".into(), "10 min".into()],
+            ),
             rows: vec![tried(1, "0 ms"), tried(2, "10 s")],
             more: None,
         },

@@ -163,7 +163,11 @@ pub(super) fn answer(words: &Words) -> Answer {
         preview: words.some("The first 1,200 of 6,043 characters."),
         cut: true,
         masked: None,
-        whole: Some(Button::act("Download the body as it came", "/operations/x/attempts/y/answer", vec![("csrf", "x".into())])),
+        whole: Some(Button::act(
+            "Download the body as it came",
+            "/operations/x/attempts/y/answer",
+            vec![("csrf", "x".into())],
+        )),
     }
 }
 

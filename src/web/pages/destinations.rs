@@ -80,7 +80,8 @@ async fn show(State(web): State<Web>, who: Signed) -> Result<Response, Failure> 
     let standings = destinations::standings(&mut tx, config).await?;
     let layout = list::rail(&mut tx, who.layout("Destinations", Section::Destinations).await).await?;
     drop(tx);
-    let row = |standing: &Standing| Some(row(config.destinations.get(&standing.health.name)?, standing, seen));
+    let row =
+        |standing: &Standing| Some(row(config.destinations.get(&standing.health.name)?, standing, seen));
     Ok(render(&DestinationsPage {
         layout,
         rows: standings.iter().filter_map(row).collect(),
@@ -93,9 +94,7 @@ pub(super) fn types(config: &Config, destination: Option<&str>) -> Vec<Reference
     config
         .operations
         .values()
-        .filter(|kind| {
-            destination.is_none_or(|name| kind.steps.iter().any(|step| step.destination == name))
-        })
+        .filter(|kind| destination.is_none_or(|name| kind.steps.iter().any(|step| step.destination == name)))
         .map(|kind| Reference::here(kind.name.clone(), format!("/types/{}", kind.name)))
         .collect()
 }

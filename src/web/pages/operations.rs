@@ -138,12 +138,7 @@ fn chip(
 }
 
 /// Where a search that found nothing has looked, and how far back.
-fn looked(
-    config: &Config,
-    filter: &OperationFilter,
-    first: Option<Timestamp>,
-    seen: Seen,
-) -> Vec<String> {
+fn looked(config: &Config, filter: &OperationFilter, first: Option<Timestamp>, seen: Seen) -> Vec<String> {
     let Some(first) = first else { return vec!["No operation was handed in so far.".to_owned()] };
     let mut lines = Vec::new();
     if filter.search.is_some() {

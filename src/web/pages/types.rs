@@ -109,7 +109,9 @@ fn facts(kind: &OperationType) -> Vec<Fact> {
         None => Fact::text("Key", "whoever hands an operation in sends it"),
     });
     let kept = match kind.retain {
-        Some(span) => format!("{}; then payload and answers are erased, and the record stays", words::span(span)),
+        Some(span) => {
+            format!("{}; then payload and answers are erased, and the record stays", words::span(span))
+        }
         None => "for ever".to_owned(),
     };
     facts.push(Fact::text("Payloads are kept", kept));
@@ -118,9 +120,12 @@ fn facts(kind: &OperationType) -> Vec<Fact> {
 
 fn inputs(kind: &OperationType) -> Vec<Fact> {
     let search = kind.search.iter().map(|(name, pointer)| {
-        Fact::code(format!("{} (people search by it)", words::capitalised(&words::step_name(name))), pointer.clone())
+        Fact::code(
+            format!("{} (people search by it)", words::capitalised(&words::step_name(name))),
+            pointer.clone(),
+        )
     });
-    let mask = kind.mask.iter().map(|pointer| Fact::code("Private, shown hidden", pointer.clone()));
+    let mask = kind.mask.iter().map(|pointer| Fact::code("Private and hidden", pointer.clone()));
     search.chain(mask).collect()
 }
 
@@ -154,7 +159,10 @@ fn card(config: &Config, step: &StepType, now: Timestamp) -> Option<StepCard> {
     Some(StepCard {
         name: words::step_name(&step.name),
         effect: step.effect.clone(),
-        destination: Reference::here(words::capitalised(&there), format!("/destinations/{}", step.destination)),
+        destination: Reference::here(
+            words::capitalised(&there),
+            format!("/destinations/{}", step.destination),
+        ),
         call: if step.is_pulled() {
             "A program of yours carries it out and says what became of it.".to_owned()
         } else {

@@ -110,7 +110,8 @@ pub fn operation(tale: &Tale<'_>) -> String {
         .unwrap_or_default();
     match thread.operation.state() {
         OperationState::Completed => {
-            let at = thread.operation.completed_at.map_or_else(String::new, |at| When::at(at, tale.seen()).full);
+            let at =
+                thread.operation.completed_at.map_or_else(String::new, |at| When::at(at, tale.seen()).full);
             let as_reference = current
                 .and_then(|step| step.reference.as_deref())
                 .map(|text| format!(", as {}", tale.mask.text(text)))

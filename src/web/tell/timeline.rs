@@ -32,9 +32,11 @@ pub fn entries(tale: &Tale<'_>, excerpt: &Excerpt, path: &str, csrf: &str) -> Ve
     }
     let acted = thread.audit.iter().filter(|row| excerpt.shows(rank::ACTION, row.id));
     found.extend(acted.map(|row| (Place { at: row.at, rank: rank::ACTION, id: row.id }, action(tale, row))));
-    found.extend(shown.iter().map(|row| {
-        (Place { at: row.started_at, rank: rank::ATTEMPT, id: row.id }, telling.attempt(row))
-    }));
+    found.extend(
+        shown
+            .iter()
+            .map(|row| (Place { at: row.started_at, rank: rank::ATTEMPT, id: row.id }, telling.attempt(row))),
+    );
     let rows: Vec<&EventRow> =
         thread.events.iter().filter(|row| excerpt.shows(rank::EVENT, row.id)).collect();
     found.extend(events(&rows, &tale.mask));

@@ -53,14 +53,18 @@ async fn a_file_holds_what_the_filter_means_and_runs_no_formula(db: TestDatabase
     let json = olga.post("/audit/export", &[("format", "json"), ("actor", "@olga")]).await.expect(200);
     let entries = json.json();
     assert_eq!(entries.as_array().map(Vec::len), Some(2));
-    assert_eq!((&entries[0]["reason"], &entries[0]["operation"]), (&"said, \"no\"".into(), &other.to_string().into()));
+    assert_eq!(
+        (&entries[0]["reason"], &entries[0]["operation"]),
+        (&"said, \"no\"".into(), &other.to_string().into())
+    );
     let none = olga.post("/audit/export", &[("format", "json"), ("to", "2020-01-01")]).await.expect(200);
     assert_eq!(none.json(), serde_json::json!([]));
     olga.post("/audit/export", &[("format", "xls")]).await.expect(400);
     olga.post("/audit/export", &[("from", "noon")]).await.expect(400);
 
     let page = olga.get("/audit?action=export").await.expect(200);
-    let taken: Vec<String> = page.all("table.audit tbody td.main").into_iter().map(|(text, _)| text).collect();
+    let taken: Vec<String> =
+        page.all("table.audit tbody td.main").into_iter().map(|(text, _)| text).collect();
     assert_eq!(taken.len(), 3, "{taken:?}");
     assert!(taken[2].contains("the audit as csv: action replay, operation"), "{taken:?}");
     let form = page.first("section[aria-labelledby=export]");

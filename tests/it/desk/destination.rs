@@ -28,7 +28,10 @@ async fn a_destination_tells_how_it_stands(db: TestDatabase) {
     let mut vera = desk.signed_in(Role::Viewer).await;
     let list = vera.get("/destinations").await.expect(200);
     let places: Vec<String> = list.all(".places h2 a").into_iter().map(|(_, href)| href).collect();
-    assert_eq!(places, ["/destinations/billing", "/destinations/keyed", "/destinations/lookup", "/destinations/plain"]);
+    assert_eq!(
+        places,
+        ["/destinations/billing", "/destinations/keyed", "/destinations/lookup", "/destinations/plain"]
+    );
     assert!(list.words().contains("repeated until 30 Nov 2026, 08:59:20 UTC"), "{}", list.words());
 
     let plain = vera.get("/destinations/plain").await.expect(200);
@@ -38,13 +41,20 @@ async fn a_destination_tells_how_it_stands(db: TestDatabase) {
     assert!(doubtful.0.starts_with('1'), "{letters:?}");
     let behind = vera.get(&doubtful.1).await.expect(200);
     assert_eq!(behind.all("table.list tbody tr").len(), 1, "the count and the list agree");
-    assert!(plain.first("section[aria-labelledby=change]").contains("Needs the right \u{201c}pause_destination\u{201d}"));
+    assert!(
+        plain
+            .first("section[aria-labelledby=change]")
+            .contains("Needs the right \u{201c}pause_destination\u{201d}")
+    );
 
     let billing = vera.get("/destinations/billing").await.expect(200);
     let promised = billing.first("section[aria-labelledby=promised]");
     assert!(promised.contains("Stripe API v1, as documented on 20"), "{promised}");
     let limits = billing.first("section[aria-labelledby=limits]");
-    assert!(limits.contains("Requests a second 20") && limits.contains("Opens after 10 failures in a row"), "{limits}");
+    assert!(
+        limits.contains("Requests a second 20") && limits.contains("Opens after 10 failures in a row"),
+        "{limits}"
+    );
     assert!(billing.words().contains("Nothing was sent there in the last 48 h."));
     assert!(billing.all(".chart").is_empty());
     vera.get("/destinations/nowhere").await.expect(404);
@@ -63,7 +73,11 @@ async fn it_is_paused_and_resumed_from_its_page(db: TestDatabase) {
         assert_eq!(paused.location(), "/destinations/keyed");
     }
     let page = olga.get("/destinations/keyed").await.expect(200);
-    assert!(page.first("header.lead").contains("Paused by operator. they move <b>house</b>."), "{}", page.first("header.lead"));
+    assert!(
+        page.first("header.lead").contains("Paused by operator. they move <b>house</b>."),
+        "{}",
+        page.first("header.lead")
+    );
     let history = page.all("section[aria-labelledby=change] ul li");
     assert_eq!(history.len(), 1, "a double click is one click: {history:?}");
     assert!(page.text.contains("action=\"/destinations/keyed/resume\""));
@@ -96,5 +110,9 @@ async fn what_it_answered_is_drawn_and_counted(db: TestDatabase) {
     let rows: Vec<String> =
         page.all("section[aria-labelledby=health] tbody tr").into_iter().map(|(text, _)| text).collect();
     assert_eq!(rows.len(), 2);
-    assert!(rows[0].starts_with("29 Nov, 21:00 2 0 0 0") && rows[1].starts_with("29 Nov, 18:00 0 1 0 0 no answer"), "{rows:?}");
+    assert!(
+        rows[0].starts_with("29 Nov, 21:00 2 0 0 0")
+            && rows[1].starts_with("29 Nov, 18:00 0 1 0 0 no answer"),
+        "{rows:?}"
+    );
 }

@@ -46,15 +46,24 @@ async fn evidence_is_a_document_that_stands_by_itself(db: TestDatabase) {
     assert_eq!(file.header("content-disposition"), format!("attachment; filename=\"evidence-{id}.json\""));
     assert!(!file.text.contains(PRIVATE), "{}", file.text);
     let evidence = file.json();
-    assert_eq!((&evidence["product"], &evidence["made_by"]), (&"Dead Letter Office".into(), &"operator".into()));
+    assert_eq!(
+        (&evidence["product"], &evidence["made_by"]),
+        (&"Dead Letter Office".into(), &"operator".into())
+    );
     assert_eq!(evidence["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!((&evidence["masked"], &evidence["made_at"]), (&true.into(), &desk.app.now().rfc3339().into()));
     assert_eq!(evidence["operation"]["key"], "order-1");
     assert_eq!(evidence["payload"]["email"], "\u{2022}\u{2022}\u{2022}");
-    assert_eq!((&evidence["payload"]["amount"], &evidence["attempts"][0]["status"]), (&1250.into(), &422.into()));
+    assert_eq!(
+        (&evidence["payload"]["amount"], &evidence["attempts"][0]["status"]),
+        (&1250.into(), &422.into())
+    );
     assert_eq!(evidence["attempts"][0]["request"]["method"], "POST");
     assert_eq!(evidence["dead_letters"][0]["status"], "open");
-    assert_eq!((&evidence["finding"]["state"], &evidence["audit"][0]["action"]), (&"not_there".into(), &"export".into()));
+    assert_eq!(
+        (&evidence["finding"]["state"], &evidence["audit"][0]["action"]),
+        (&"not_there".into(), &"export".into())
+    );
     assert_eq!(evidence["events"][0]["kind"], "received");
     let promise = evidence["promises"][0]["promise"].as_str().unwrap();
     assert!(promise.starts_with("One operation has at most one effect here"), "{promise}");
@@ -104,7 +113,8 @@ async fn raw_bodies_are_files_that_run_nowhere(db: TestDatabase) {
     }
     olga.post(&format!("/operations/{other}/attempts/{attempt}/answer"), &[]).await.expect(404);
     olga.post(&format!("/operations/{id}/attempts/{id}/answer"), &[]).await.expect(404);
-    let looks: Vec<String> = recorded(&desk, "view_payload").await.into_iter().map(|(_, what)| what).collect();
+    let looks: Vec<String> =
+        recorded(&desk, "view_payload").await.into_iter().map(|(_, what)| what).collect();
     assert_eq!(looks, ["the payload, as a file", "the answer to attempt 1, as a file"]);
 }
 
@@ -115,7 +125,10 @@ async fn evidence_of_an_erased_payload_quotes_nothing(db: TestDatabase) {
     let mut olga = desk.signed_in(Role::Operator).await;
     let file = olga.post(&format!("/operations/{id}/evidence.json"), &[]).await.expect(200);
     assert!(!file.text.contains(PRIVATE), "{}", file.text);
-    assert_eq!((&file.json()["payload"], &file.json()["attempts"][0]["status"]), (&serde_json::Value::Null, &422.into()));
+    assert_eq!(
+        (&file.json()["payload"], &file.json()["attempts"][0]["status"]),
+        (&serde_json::Value::Null, &422.into())
+    );
     olga.post(&format!("/operations/{id}/payload"), &[]).await.expect(404);
 }
 
@@ -125,7 +138,10 @@ async fn a_viewer_is_told_what_it_takes(db: TestDatabase) {
     let mut vera = desk.signed_in(Role::Viewer).await;
     let page = vera.get(&format!("/operations/{id}")).await.expect(200);
     let payload = page.first("section[aria-labelledby=payload]");
-    assert!(payload.contains("Needs the right \u{201c}view_payload\u{201d}, which operators have."), "{payload}");
+    assert!(
+        payload.contains("Needs the right \u{201c}view_payload\u{201d}, which operators have."),
+        "{payload}"
+    );
     let export = page.first("section[aria-labelledby=export]");
     assert!(export.contains("Needs the right \u{201c}export\u{201d}, which operators have."), "{export}");
     for act in ["unmasked", "payload", "evidence.json"] {

@@ -64,14 +64,17 @@ async fn a_type_tells_what_it_brings_about_and_what_a_duplicate_would_do(db: Tes
     }
     let retries = page.first("section[aria-labelledby=retries]");
     assert!(retries.contains("At most 3 tries in 20 min."), "{retries}");
-    let rows: Vec<String> = page.all("section[aria-labelledby=retries] tbody tr").into_iter().map(|(t, _)| t).collect();
+    let rows: Vec<String> =
+        page.all("section[aria-labelledby=retries] tbody tr").into_iter().map(|(t, _)| t).collect();
     assert_eq!(rows[1..], ["2 up to 1 min 30 s 1 min", "3 up to 2 min 1 min 30 s 3 min"]);
     let facts = page.first("section[aria-labelledby=facts]");
-    for said in ["Critical", "support", "https://wiki.example.com/orders", "order:{{ payload.order_id }}", "90 days"] {
+    for said in
+        ["Critical", "support", "https://wiki.example.com/orders", "order:{{ payload.order_id }}", "90 days"]
+    {
         assert!(facts.contains(said), "{said}: {facts}");
     }
     let inputs = page.first("section[aria-labelledby=inputs]");
-    assert_eq!(inputs, "In its payload Order (people search by it) /order_id Private, shown hidden /email");
+    assert_eq!(inputs, "In its payload Order (people search by it) /order_id Private and hidden /email");
 
     let plain = vera.get("/types/plain").await.expect(200);
     let letters = plain.all("section[aria-labelledby=letters] a");

@@ -56,7 +56,11 @@ async fn one_signs_out_everywhere(db: TestDatabase) {
     assert_eq!(here.post("/account/sign-out", &[]).await.location(), "/login");
     assert!(!here.is_in().await && !elsewhere.is_in().await && vera.is_in().await);
     let audit = vera.get("/audit?action=sign_out").await.expect(200);
-    assert!(audit.first("table.audit tbody").contains("operator signed out: everywhere"), "{}", audit.words());
+    assert!(
+        audit.first("table.audit tbody").contains("operator signed out: everywhere"),
+        "{}",
+        audit.words()
+    );
 }
 
 async fn the_status_tells_what_waits_and_who_works(db: TestDatabase) {
@@ -82,7 +86,10 @@ async fn the_status_tells_what_waits_and_who_works(db: TestDatabase) {
     }
     let rows: Vec<String> =
         page.all("section[aria-labelledby=queues] tbody tr").into_iter().map(|(text, _)| text).collect();
-    assert_eq!(rows, ["Keyed 0 none due 0 no lease", "Lookup 0 none due 0 no lease", "Plain 1 4 min 0 no lease"]);
+    assert_eq!(
+        rows,
+        ["Keyed 0 none due 0 no lease", "Lookup 0 none due 0 no lease", "Plain 1 4 min 0 no lease"]
+    );
     let nodes = page.first("section[aria-labelledby=nodes] tbody tr");
     assert!(nodes.contains("answers here") && nodes.ends_with("1 0"), "{nodes}");
 }

@@ -16,7 +16,10 @@ fn the_audit_is_exported() {
     assert!(rows[2].contains(",token_create,") && rows[2].contains("'=shop"), "{csv}");
     let json = house.json(&["audit", "export", "--format", "json"]);
     assert_eq!(json.as_array().map(Vec::len), Some(3));
-    assert_eq!(house.json(&["audit", "export", "--format", "json", "--to", "2020-01-01"]), serde_json::json!([]));
+    assert_eq!(
+        house.json(&["audit", "export", "--format", "json", "--to", "2020-01-01"]),
+        serde_json::json!([])
+    );
     assert_eq!(house.dlo(&["audit", "export", "--from", "noon"]).code, Some(2));
     assert_eq!(house.dlo(&["audit", "export", "--format", "xls"]).code, Some(2));
 }

@@ -36,10 +36,8 @@ pub(super) async fn file(State(web): State<Web>, posted: Posted) -> Result<Respo
     let reader = Reader { actor: &actor, origin: &who.origin };
     exported(web.engine.gate(), &filter, format, reader).await?;
     let disposition = format!("attachment; filename=\"audit.{format}\"");
-    let headers = [
-        (header::CONTENT_TYPE, format.media_type().to_owned()),
-        (header::CONTENT_DISPOSITION, disposition),
-    ];
+    let headers =
+        [(header::CONTENT_TYPE, format.media_type().to_owned()), (header::CONTENT_DISPOSITION, disposition)];
     Ok((headers, Body::from_stream(parts(web, filter, format))).into_response())
 }
 
@@ -52,7 +50,11 @@ enum Next {
 
 /// The file in parts, newest entries first. What is added meanwhile is newer than the first part
 /// and so is in none.
-fn parts(web: Web, filter: AuditFilter, format: Format) -> impl futures_util::Stream<Item = Result<String, StoreError>> {
+fn parts(
+    web: Web,
+    filter: AuditFilter,
+    format: Format,
+) -> impl futures_util::Stream<Item = Result<String, StoreError>> {
     stream::try_unfold(Some(Next::Head), move |next| {
         let (web, filter) = (web.clone(), filter.clone());
         async move {

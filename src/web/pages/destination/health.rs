@@ -29,6 +29,8 @@ const KINDS: [(&str, &str, &[Outcome]); 4] = [
 pub struct Health {
     /// What was counted, in a sentence.
     pub counted: String,
+    /// What the highest column stands for.
+    pub highest: String,
     /// "Half of the answers took up to 120 ms, 95 of 100 up to 2 s."
     pub times: Option<String>,
     /// Outcomes by the hour; absent when nothing was sent.
@@ -64,7 +66,11 @@ impl Health {
 
     fn of(sample: &[SampleRow], first: i64, bounded: Option<Timestamp>, seen: Seen) -> Self {
         let within = |place: i64| {
-            sample.iter().filter(move |row| hour(row.started_at) == first + place).copied().collect::<Vec<_>>()
+            sample
+                .iter()
+                .filter(move |row| hour(row.started_at) == first + place)
+                .copied()
+                .collect::<Vec<_>>()
         };
         let by_hour: Vec<Vec<SampleRow>> = (0..HOURS).map(within).collect();
         let columns: Vec<Vec<(&'static str, usize)>> = by_hour
@@ -93,6 +99,7 @@ impl Health {
         let hours = (0..HOURS).rev().zip(by_hour.iter().rev()).filter(|(_, rows)| !rows.is_empty());
         Self {
             counted,
+            highest: format!("The highest column is {} attempts.", grouped(Chart::highest(&columns))),
             times: times(sample).map(|(p50, p95, answers)| {
                 format!(
                     "Half of {} answers took up to {}; 95 of 100 took up to {}.",
@@ -180,7 +187,10 @@ mod tests {
         let now = Timestamp::parse("2026-11-29T09:20:00Z").unwrap();
         let first = hour(now) - (HOURS - 1);
         let none = Health::of(&[], first, None, now.into());
-        assert_eq!((none.counted.as_str(), none.chart.is_none()), ("Nothing was sent there in the last 48 h.", true));
+        assert_eq!(
+            (none.counted.as_str(), none.chart.is_none()),
+            ("Nothing was sent there in the last 48 h.", true)
+        );
         let rows = [sent("2026-11-29T09:01:00Z", 5, Outcome::Done)];
         let oldest = Timestamp::parse("2026-11-29T09:00:30Z");
         let counted = Health::of(&rows, first, oldest, now.into()).counted;

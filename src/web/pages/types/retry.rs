@@ -55,11 +55,14 @@ impl Retries {
             moments.push((wait, usual, latest));
         }
         // No round lasts longer; where it ends long before that, the picture does too.
-        let end = if latest.saturating_mul(4) < policy.max_age { latest.mul_f64(1.25) } else { policy.max_age };
+        let end =
+            if latest.saturating_mul(4) < policy.max_age { latest.mul_f64(1.25) } else { policy.max_age };
         let part = |span: Duration| span.as_secs_f64() / end.as_secs_f64().max(1e-3);
         let lines: Vec<Vec<(f64, f64, &'static str)>> = moments
             .iter()
-            .map(|(_, usual, latest)| vec![(0.0, part(*latest), "mute"), (part(*usual), part(*usual), "info")])
+            .map(|(_, usual, latest)| {
+                vec![(0.0, part(*latest), "mute"), (part(*usual), part(*usual), "info")]
+            })
             .collect();
         let row = |(number, (wait, usual, latest)): (u32, &(Duration, Duration, Duration))| TryRow {
             number,
@@ -110,13 +113,16 @@ mod tests {
             .iter()
             .map(|row| (row.wait.as_str(), row.usual.as_str(), row.latest.as_str()))
             .collect();
-        assert_eq!(rows, [
-            ("at once", "0 ms", "0 ms"),
-            ("up to 10 s", "5 s", "20 s"),
-            ("up to 30 s", "20 s", "1 min"),
-            ("up to 1 min 30 s", "1 min 5 s", "2 min 40 s"),
-            ("up to 4 min 30 s", "3 min 20 s", "7 min 20 s"),
-        ]);
+        assert_eq!(
+            rows,
+            [
+                ("at once", "0 ms", "0 ms"),
+                ("up to 10 s", "5 s", "20 s"),
+                ("up to 30 s", "20 s", "1 min"),
+                ("up to 1 min 30 s", "1 min 5 s", "2 min 40 s"),
+                ("up to 4 min 30 s", "3 min 20 s", "7 min 20 s"),
+            ]
+        );
         assert_eq!((retries.chart.blocks.len(), retries.more), (10, None));
     }
 
