@@ -57,7 +57,7 @@ pub(super) async fn stretch(gate: &Gate, row: &BulkRow) -> Result<usize, ActionE
             break;
         }
         match act::member(gate, row, member, &actor).await {
-            Ok(moved) => moves.push(moved),
+            Ok(became) => moves.push(became),
             Err(error) => {
                 trouble = Some(error);
                 break;

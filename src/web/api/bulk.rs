@@ -44,9 +44,9 @@ struct Create {
 
 impl Create {
     fn act(&self) -> Result<Act, Problem> {
-        let stray = |given: bool, name: &str| match given {
-            true => Err(Problem::malformed(format!("{name} means nothing for {}.", self.action))),
-            false => Ok(()),
+        let stray = |given: bool, name: &str| {
+            let problem = || Problem::malformed(format!("{name} means nothing for {}.", self.action));
+            if given { Err(problem()) } else { Ok(()) }
         };
         stray(self.resolution.is_some() && self.action != BulkAction::Resolve, "resolution")?;
         stray(self.assignee.is_some() && self.action != BulkAction::Assign, "assignee")?;

@@ -236,14 +236,14 @@ fn buttons(web: &Web, who: &Signed, row: &BulkRow, progress: &Progress) -> Vec<B
     let role = who.user.role;
     let missing = [Right::Bulk, row.action.right()].into_iter().find(|right| !role.may(*right));
     let path = format!("{PATH}/{}", row.id);
-    let button = |words: String, to: &str, step: Option<Step>| match missing {
-        Some(right) => Button::locked(words, labels::lacks(right, role)),
-        None => {
-            let mut fields =
-                vec![("csrf", who.csrf.clone()), ("action_id", web.engine.ambient().opaque().to_string())];
-            fields.extend(step.map(|step| ("step", step.to_string())));
-            Button::act(words, format!("{path}/{to}"), fields)
+    let button = |words: String, to: &str, step: Option<Step>| {
+        if let Some(right) = missing {
+            return Button::locked(words, labels::lacks(right, role));
         }
+        let action_id = web.engine.ambient().opaque().to_string();
+        let mut fields = vec![("csrf", who.csrf.clone()), ("action_id", action_id)];
+        fields.extend(step.map(|step| ("step", step.to_string())));
+        Button::act(words, format!("{path}/{to}"), fields)
     };
     let go = |words: String, step: Step| button(words, "start", Some(step));
     let canary = usize::try_from(row.canary).unwrap_or(0);
