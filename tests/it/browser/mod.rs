@@ -7,4 +7,5 @@ mod hostile;
 mod keyboard;
 mod scene;
 mod shots;
+mod stage;
 mod tasks;
