@@ -56,7 +56,7 @@ async fn a_dead_letter_is_replayed_by_the_keyboard_alone() {
     skip_to_content(&browser).await;
     tab_to(&browser, "Keyed refused").await;
     browser.press(Key::Enter).await;
-    browser.wait_for_text("1 shown, newest first").await;
+    browser.wait_for_text("Those that wait").await;
     skip_to_content(&browser).await;
     tab_to(&browser, "Keyed refused").await;
     browser.press(Key::Enter).await;

@@ -117,9 +117,13 @@ impl Stage<'_> {
             actions::replay(gate, operation, request).await.unwrap();
         })
         .await;
+        self.done(operation).await;
+        (operation, letter)
+    }
+
+    async fn done(&self, operation: Uuid) {
         let done = |state| matches!(state, OperationState::Completed).then_some(());
         self.served.wait_for(operation, |thread| done(thread.operation.state())).await;
-        (operation, letter)
     }
 
     /// In doubt, looked up by a person and closed.
@@ -136,10 +140,13 @@ impl Stage<'_> {
     pub(super) async fn corrected(&self, key: &str) -> Uuid {
         let (operation, letter) = self.fail("keyed", key, self.refusal()).await;
         let correction = Correction { payload: self.payload(&format!("{key}-b")), key: None };
-        self.act("They moved", async |gate, request| {
-            correct(gate, operation, correction, request).await.unwrap();
-        })
-        .await;
+        let new = self
+            .act("They moved", async |gate, request| {
+                correct(gate, operation, correction, request).await.unwrap()
+            })
+            .await;
+        // It is sent, and would take a behaviour that is meant for the next one.
+        self.done(new).await;
         letter
     }
 
