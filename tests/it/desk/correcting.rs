@@ -170,12 +170,9 @@ async fn what_makes_no_operation_is_said_beside_the_form(db: TestDatabase) {
     let path = format!("/dead-letters/{letter}/correct");
     let mut olga = desk.signed_in(Role::Operator).await;
     let before = business(&desk.app).await;
-    for (json, said) in [
-        ("{", "This is no JSON"),
-        ("[]", "A JSON object is needed"),
-        (r#"{"amount":1}"#, "payload.order_id"),
-        (r#"{"order_id":null}"#, "payload.order_id"),
-    ] {
+    for (json, said) in
+        [("{", "This is no JSON"), ("[]", "A JSON object is needed"), (r#"{"amount":1}"#, "payload.order_id")]
+    {
         for step in ["compare", "confirm"] {
             let fields = [("json", json), ("step", step), ("reason", "x")];
             let reply = olga.post(&path, &fields).await.expect(422);

@@ -262,7 +262,7 @@ async fn what_was_learned_since_is_known_when_it_opens_again(db: TestDatabase) {
     app.resolve(letter.id, Resolution::NotNeeded, None, "r").await.unwrap();
     app.destination.clear();
     ask::ask(app.engine.gate(), id, &request(&olga(), "q")).await.unwrap();
-    app.run_until_idle().await;
+    app.run_to_the_end().await;
     let new = handling::reopen(app.engine.gate(), letter.id, &request(&olga(), "a")).await.unwrap();
     let row = app.letter(id).await;
     assert_eq!((row.id, row.certainty), (new, Certainty::DefinitelyFailed));
@@ -328,5 +328,5 @@ async fn a_resolution_waits_while_the_destination_is_asked(db: TestDatabase) {
     ask::ask(app.engine.gate(), id, &request(&olga(), "q")).await.unwrap();
     let answer = app.resolve(letter, Resolution::CompletedAtDestination, Some("T-1"), "r").await;
     assert!(matches!(answer, Err(ActionError::Busy(_))), "{answer:?}");
-    app.run_until_idle().await;
+    app.run_to_the_end().await;
 }
