@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::scene::{self, Page, Scene};
+use super::scene::{Page, Scene};
+use super::stage::plain;
 use crate::support::axe::Rules;
 use crate::support::browser::{Browser, Setup};
 use crate::support::tree::{Node, Tree};
@@ -26,7 +27,7 @@ impl Drop for Broken {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_keep_the_common_rules() {
-    let scene = Scene::start(scene::plain).await;
+    let scene = Scene::start(plain).await;
     let browser = Browser::open(Setup::default()).await;
     let mut broken = Broken::default();
     for page in &scene.doors {
@@ -54,7 +55,7 @@ async fn keeps_the_rules(browser: &Browser, scene: &Scene, page: &Page, broken: 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_tell_what_they_are() {
-    let scene = Scene::start(scene::plain).await;
+    let scene = Scene::start(plain).await;
     let browser = Browser::open(Setup::default()).await;
     let mut broken = Broken::default();
     for page in &scene.doors {
@@ -160,8 +161,7 @@ fn landmarks(tree: &Tree) -> Vec<String> {
 /// What the server has to say after a form is where the keyboard is, and is read out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_is_where_the_keyboard_is() {
-    let scene = Scene::start(scene::plain).await;
-    let at = |name: &str| scene.url(scene.pages.iter().find(|page| page.name == name).expect("a page"));
+    let scene = Scene::start(plain).await;
     let browser = Browser::open(Setup::default()).await;
     let mut broken = Broken::default();
 
@@ -172,29 +172,29 @@ async fn an_answer_is_where_the_keyboard_is() {
     broken.add("login", ", refused", answered(&browser, "alert", "do not belong together").await);
     scene.sign_in(&browser).await;
 
-    browser.goto(&at("resolve")).await;
+    browser.goto(&scene.at("resolve")).await;
     browser.fill_label("Reason", " ").await;
     browser.click_text("button", "Close this dead letter").await;
     broken.add("resolve", ", with problems", answered(&browser, "alert", "Nothing was changed yet").await);
 
-    browser.goto(&at("override")).await;
+    browser.goto(&scene.at("override")).await;
     browser.fill_label("Reason", " ").await;
     browser.client.find(fantoccini::Locator::Css("#mode-same")).await.unwrap().click().await.unwrap();
     browser.client.find(fantoccini::Locator::Css("#accept")).await.unwrap().click().await.unwrap();
     browser.click_text("button", "Send it in spite of this check").await;
     broken.add("override", ", with problems", answered(&browser, "alert", "Nothing was changed yet").await);
 
-    browser.goto(&at("people")).await;
+    browser.goto(&scene.at("people")).await;
     browser.fill_label("Name", "carla").await;
     browser.click_text("button", "Add and make a link").await;
     broken.add("people", ", with a link", answered(&browser, "status", "A link for carla").await);
 
-    browser.goto(&at("replay")).await;
+    browser.goto(&scene.at("replay")).await;
     browser.fill_label("Reason", "They know C-7 now").await;
     browser.click_text("button", "Replay: Keyed did not do it").await;
     broken.add("replay", ", queued", answered(&browser, "status", "All checks passed").await);
 
-    browser.goto(&at("account")).await;
+    browser.goto(&scene.at("account")).await;
     browser.click_text("button", "Sign out").await;
     broken.add("login", ", after leaving", answered(&browser, "status", "You are signed out").await);
 }

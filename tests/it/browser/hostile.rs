@@ -62,14 +62,13 @@ async fn hostile_text_stays_text_on_every_page() {
         look(&browser, &scene, page, &mut wrong).await;
     }
     // What is typed comes back with what is wrong with it, and as the reason of what was done.
-    let at = |name: &str| scene.url(scene.pages.iter().find(|page| page.name == name).expect("a page"));
-    browser.goto(&at("resolve")).await;
+    browser.goto(&scene.at("resolve")).await;
     browser.fill_label("Reference at the destination", &hostile("TCK-99", 250)).await;
     browser.fill_label("Reason", &hostile("Found by hand", 300)).await;
     browser.click_text("button", "Close this dead letter").await;
     browser.wait_for_text("Nothing was changed yet").await;
     wrong.extend(escaped(&browser).await.into_iter().map(|what| format!("resolve, with problems: {what}")));
-    browser.goto(&at("replay")).await;
+    browser.goto(&scene.at("replay")).await;
     browser.fill_label("Reason", &hostile("They know C-7 now", 300)).await;
     browser.click_text("button", "Replay: Keyed did not do it").await;
     browser.wait_for_text("All checks passed").await;

@@ -6,7 +6,8 @@ use dead_letter_office::domain::operation::OperationState;
 use fantoccini::Locator;
 use fantoccini::key::Key;
 
-use super::scene::{self, Scene};
+use super::scene::Scene;
+use super::stage::plain;
 use crate::support::browser::{Browser, Setup};
 use crate::support::desk::PASSWORD;
 use crate::support::keyboard::Stop;
@@ -55,7 +56,7 @@ async fn a_dead_letter_is_replayed_by_the_keyboard_alone() {
     skip_to_content(&browser).await;
     tab_to(&browser, "Keyed refused").await;
     browser.press(Key::Enter).await;
-    browser.wait_for_text("1 shown, newest first").await;
+    browser.wait_for_text("Those that wait").await;
     skip_to_content(&browser).await;
     tab_to(&browser, "Keyed refused").await;
     browser.press(Key::Enter).await;
@@ -79,7 +80,7 @@ async fn a_dead_letter_is_replayed_by_the_keyboard_alone() {
 /// order in which the page is read.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_page_holds_the_keyboard_or_hides_it() {
-    let scene = Scene::start(scene::plain).await;
+    let scene = Scene::start(plain).await;
     let browser = Browser::open(Setup::default()).await;
     scene.sign_in(&browser).await;
     let mut wrong = Vec::new();
@@ -119,11 +120,10 @@ async fn no_page_holds_the_keyboard_or_hides_it() {
 /// it was.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_menu_gives_the_keyboard_back() {
-    let scene = Scene::start(scene::plain).await;
+    let scene = Scene::start(plain).await;
     let browser = Browser::open(Setup::default()).await;
     scene.sign_in(&browser).await;
-    let letter = scene.pages.iter().find(|page| page.name == "dead-letter").expect("a page");
-    browser.goto(&scene.url(letter)).await;
+    browser.goto(&scene.at("dead-letter")).await;
     skip_to_content(&browser).await;
     let menu = tab_to(&browser, "More").await;
     browser.press(Key::Enter).await;

@@ -8,4 +8,5 @@ mod keyboard;
 mod scene;
 mod keys;
 mod shots;
+mod stage;
 mod tasks;

@@ -6,12 +6,13 @@ use std::path::Path;
 
 use fantoccini::Locator;
 
-use super::scene::{self, Scene};
+use super::scene::{Page, Scene};
+use super::stage::plain;
 use crate::support::browser::{Browser, Setup};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shots_of_every_page() {
-    let scene = Scene::start(scene::plain).await;
+    let scene = Scene::start(plain).await;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/shots");
     let browser = Browser::open(Setup { script: false, ..Setup::default() }).await;
     let mut signed_in = false;
@@ -45,10 +46,10 @@ async fn shots_of_every_page() {
 /// With script: nothing that it does or that pages load breaks the policy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_page_makes_the_console_complain() {
-    let scene = Scene::start(scene::plain).await;
+    let scene = Scene::start(plain).await;
     let browser = Browser::open(Setup::default()).await;
     let mut wrong = Vec::new();
-    let mut complaints = async |page: &scene::Page| {
+    let mut complaints = async |page: &Page| {
         browser.goto(&scene.url(page)).await;
         let expected = |error: &String| page.name == "nothing" && error.contains("404");
         let errors = browser.console_errors().await;
