@@ -3,9 +3,10 @@
 use super::samples::{ID, Words, ago, chip, layout, select};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction};
 use crate::domain::operation::Severity;
+use crate::web::chart::Chart;
 use crate::web::listing::{Choice, Pager};
 use crate::web::page::Section;
-use crate::web::pages::cause::{Bar, CausePage, Deed};
+use crate::web::pages::cause::{CausePage, Deed};
 use crate::web::pages::dead_letters::{Act, Acts, DeadLetterRow, DeadLettersPage, Keep, View};
 use crate::web::pages::triage::{
     CauseRow, Count, Figure, MoreCauses, Spark, Split, TriagePage, Urgent, UrgentKind,
@@ -268,7 +269,8 @@ pub(super) fn cause_page(w: &Words, waits: bool) -> CausePage {
     row.fresh = Some(count(if waits { 2 } else { 0 }));
     row.note = w.some("The CRM is being moved to new machines until noon. Ask it before you replay.");
     row.owner = w.some("anna.k");
-    let bar = |index: usize| Bar { x: index * 10, y: 60 - index as u64 * 2, height: index as u64 * 2 };
+    let columns: Vec<_> = (0..28).map(|count| vec![("info", count)]).collect();
+    let trend = w.t("56 came in the last 7 days, at most 9 within six hours.");
     let choice = |name: &str, chosen| Choice { value: w.t(name), words: w.t(name), chosen };
     let deed = |what: &str, text: Option<&str>| Deed {
         by: w.t("anna.k"),
@@ -280,8 +282,7 @@ pub(super) fn cause_page(w: &Words, waits: bool) -> CausePage {
         layout: layout(w, "The CRM took longer than 10 s to answer", Section::Triage),
         row,
         ever: w.t("112 in all, counting closed ones."),
-        bars: (0..28).map(bar).collect(),
-        trend: w.t("56 came in the last 7 days, at most 9 within six hours."),
+        chart: Chart::columns(trend, &columns, vec![w.t("7 days ago"), w.t("now")]),
         days: vec![("In the last 24 hours".into(), 12), ("24 to 48 hours ago".into(), 8)],
         buttons: if waits {
             vec![

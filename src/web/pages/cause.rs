@@ -20,6 +20,7 @@ use crate::store::audit::{self, AuditRow};
 use crate::store::causes::{self as store, STRETCHES};
 use crate::store::{accounts, dead_letters};
 use crate::web::Web;
+use crate::web::chart::Chart;
 use crate::web::failure::{Failure, sentence};
 use crate::web::guard::{Posted, Signed};
 use crate::web::labels::{self, Mark as _};
@@ -32,8 +33,6 @@ use crate::web::view::{Button, Field, Long, When};
 const MEMBERS: u32 = 20;
 /// Entries of the history; the audit has all.
 const HISTORY: i64 = 50;
-/// Bars' height in the chart's own measure.
-const HIGH: u64 = 60;
 
 /// One of them, and the forms on it.
 pub fn routes() -> Router<Web> {
@@ -53,10 +52,8 @@ pub struct CausePage {
     pub row: CauseRow,
     /// How many there ever were, in words.
     pub ever: String,
-    /// What each bar of the chart stands for, oldest first.
-    pub bars: Vec<Bar>,
-    /// What the chart shows, in words.
-    pub trend: String,
+    /// The last seven days, six hours a column.
+    pub chart: Chart,
     /// The last seven days, newest first: "in the last 24 hours" and how many.
     pub days: Vec<(String, u32)>,
     /// What can be done with all that wait.
@@ -75,17 +72,6 @@ pub struct CausePage {
     pub path: String,
     /// One click is one action: the note's and the assignment's.
     pub action_ids: [String; 2],
-}
-
-/// One bar of the chart.
-#[derive(Clone, Copy, Debug)]
-pub struct Bar {
-    /// From the left.
-    pub x: usize,
-    /// From above.
-    pub y: u64,
-    /// How high; at least a hair where there was anything.
-    pub height: u64,
 }
 
 /// Something that somebody did about the cause.
@@ -137,8 +123,7 @@ async fn page(web: &Web, who: &Signed, id: &str, typed: Option<Field>) -> Result
             1 => "One in all, counting closed ones.".to_owned(),
             n => format!("{} in all, counting closed ones.", triage::shown(n)),
         },
-        bars: bars(&trend),
-        trend: in_words(&trend),
+        chart: chart(&trend),
         days: days(&trend),
         buttons: buttons(&found, config, who),
         people: choices,
@@ -184,13 +169,10 @@ fn buttons(found: &store::CauseRow, config: &Config, who: &Signed) -> Vec<Button
     buttons
 }
 
-fn bars(trend: &[u32; STRETCHES]) -> Vec<Bar> {
-    let most = u64::from(trend.iter().copied().max().unwrap_or(0).max(1));
-    let bar = |(index, count): (usize, &u32)| {
-        let height = if *count == 0 { 0 } else { (u64::from(*count) * HIGH / most).max(2) };
-        Bar { x: index * 10, y: HIGH - height, height }
-    };
-    trend.iter().enumerate().map(bar).collect()
+fn chart(trend: &[u32; STRETCHES]) -> Chart {
+    let column = |count: &u32| vec![("info", usize::try_from(*count).unwrap_or(usize::MAX))];
+    let columns: Vec<_> = trend.iter().map(column).collect();
+    Chart::columns(in_words(trend), &columns, vec!["7 days ago".to_owned(), "now".to_owned()])
 }
 
 fn in_words(trend: &[u32; STRETCHES]) -> String {
@@ -282,9 +264,8 @@ mod tests {
     fn the_chart_and_its_table_tell_the_same() {
         let mut trend = [0; STRETCHES];
         (trend[0], trend[26], trend[27]) = (1, 30, 60);
-        let bars = bars(&trend);
-        assert_eq!((bars[0].height, bars[1].height, bars[26].height, bars[27].height), (2, 0, 30, 60));
-        assert_eq!(bars[27].y, 0);
+        let heights: Vec<f64> = chart(&trend).blocks.iter().map(|block| block.height).collect();
+        assert_eq!(heights[1..], [50.0, 100.0], "the first is a hair, and nothing is drawn for none");
         let days = days(&trend);
         assert_eq!(days.len(), 7);
         assert_eq!((days[0].1, days[6].1), (90, 1));
