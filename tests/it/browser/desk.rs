@@ -85,7 +85,7 @@ async fn an_operator_sees_what_an_override_needs_and_an_approver_overrides() {
     browser.goto(&page).await;
     sign_in(&browser, "olga").await;
     browser.wait_for_text("May have completed").await;
-    click(&browser, ".menu summary").await;
+    click(&browser, ".menu:not(.form) summary").await;
     browser.wait_for_text("which approvers have. You are operator.").await;
     let locked =
         browser.client.find(Locator::XPath("//button[contains(., 'Send again anyway')]")).await.unwrap();
@@ -97,7 +97,7 @@ async fn an_operator_sees_what_an_override_needs_and_an_approver_overrides() {
     browser.goto(&page).await;
     sign_in(&browser, "anton").await;
     browser.wait_for_text("May have completed").await;
-    click(&browser, ".menu summary").await;
+    click(&browser, ".menu:not(.form) summary").await;
     browser.click_text("a", "Send again anyway\u{2026}").await;
     browser.wait_for_text("What a duplicate would mean").await;
     click(&browser, "#mode-new").await;
