@@ -24,7 +24,7 @@ pub enum Asked {
     /// It waits for a second person, under this id.
     Waits(Uuid),
     /// It would not be sent, whoever approved it.
-    Not(Verdict),
+    Not(Box<Verdict>),
 }
 
 /// What became of a second person's yes.
@@ -32,7 +32,7 @@ pub enum Asked {
 #[serde(rename_all = "snake_case")]
 pub enum Approved {
     /// It is asked for, or was not let through as things stand and waits on.
-    Judged(Verdict),
+    Judged(Box<Verdict>),
     /// It is out of date, and why; it has to be asked for anew.
     Stale(String),
 }
@@ -77,7 +77,7 @@ pub async fn ask(
         }
         (RequestState::Waiting.as_str(), Asked::Waits(row.id))
     } else {
-        (judged.answer.verdict.as_str(), Asked::Not(judged.answer))
+        (judged.answer.verdict.as_str(), Asked::Not(Box::new(judged.answer)))
     };
     let note = Note { action: "override_ask", result, detail: format!("mode {mode}") };
     note.write(gate, &mut tx, &letter, Some(reason), request).await?;
@@ -106,28 +106,28 @@ pub async fn approve(gate: &Gate, id: Uuid, request: &Request<'_>) -> Result<App
         Ok((requester, judged)) => {
             let asked = Request { actor: &requester, reason: &row.reason, ..request.clone() };
             let plan = plan(&letter, row.mode, &actor);
-            Approved::Judged(carry_out(gate, &mut tx, judged, &plan, &asked).await?)
+            Approved::Judged(Box::new(carry_out(gate, &mut tx, judged, &plan, &asked).await?))
         }
     };
-    let (state, result) = match &answer {
-        Approved::Stale(_) => (Some(RequestState::Stale), RequestState::Stale.as_str()),
-        Approved::Judged(verdict) if verdict.verdict == VerdictKind::Accepted => {
-            (Some(RequestState::Approved), RequestState::Approved.as_str())
+    let (ends, result, detail, said) = match &answer {
+        Approved::Stale(why) => {
+            let stale = RequestState::Stale;
+            (Some(stale), stale.as_str(), why.clone(), Some(why.as_str()))
         }
-        Approved::Judged(verdict) => (None, verdict.verdict.as_str()),
+        Approved::Judged(verdict) => {
+            let detail = format!("asked for by {}", row.requested_by);
+            if verdict.verdict == VerdictKind::Accepted {
+                let approved = RequestState::Approved;
+                (Some(approved), approved.as_str(), detail, word.as_deref())
+            } else {
+                // Not let through as things stand: it waits on.
+                (None, verdict.verdict.as_str(), detail, None)
+            }
+        }
     };
-    if let Some(state) = state {
-        let stale = match &answer {
-            Approved::Stale(why) => Some(why.as_str()),
-            Approved::Judged(_) => None,
-        };
-        let decision = Decision { state, by: &actor, at: now, word: stale.or(word.as_deref()) };
-        overrides::decide(&mut tx, id, decision).await?;
+    if let Some(state) = ends {
+        overrides::decide(&mut tx, id, Decision { state, by: &actor, at: now, word: said }).await?;
     }
-    let detail = match &answer {
-        Approved::Stale(why) => why.clone(),
-        Approved::Judged(_) => format!("asked for by {}", row.requested_by),
-    };
     Note { action: "override_approve", result, detail }.write(gate, &mut tx, &letter, word, request).await?;
     let stored = serde_json::to_string(&answer)?;
     actions::answer(&mut tx, &actor, request.action_id, row.operation_id, &stored).await?;

@@ -107,7 +107,7 @@ pub async fn reopen(gate: &Gate, letter: Uuid, request: &Request<'_>) -> Result<
     let why = reason(request.reason)?;
     let taken = Held::taken(gate, letter, request, &format!("reopen {letter}")).await?;
     let mut held = match taken {
-        Taken::New(held) => held,
+        Taken::New(held) => *held,
         Taken::Before(answer) => return Ok(serde_json::from_str(&answer)?),
     };
     let operation = held.row.operation_id;
@@ -211,7 +211,7 @@ struct Held<'a> {
 
 /// Whether an action is done now or was done before.
 enum Taken<'a> {
-    New(Held<'a>),
+    New(Box<Held<'a>>),
     /// With this answer.
     Before(String),
 }
@@ -224,7 +224,7 @@ impl<'a> Held<'a> {
         subject: &str,
     ) -> Result<Option<Self>, ActionError> {
         Ok(match Self::taken(gate, letter, request, subject).await? {
-            Taken::New(held) => Some(held),
+            Taken::New(held) => Some(*held),
             Taken::Before(_) => None,
         })
     }
@@ -246,7 +246,7 @@ impl<'a> Held<'a> {
         work::lock_operation(&mut tx, row.operation_id).await?;
         // Somebody may have acted on it before it was locked.
         let row = dead_letters::by_id(&mut tx, letter).await?.ok_or(ActionError::NotFound)?;
-        Ok(Taken::New(Self { gate, request, tx, row, actor, now }))
+        Ok(Taken::New(Box::new(Self { gate, request, tx, row, actor, now })))
     }
 
     /// Writes down what was done and to which dead letter, and makes it durable.

@@ -47,6 +47,7 @@ fn operations() {
         ("mask = [\"/a\", \"/~2\"]", "mask[1]: must be a JSON pointer such as \"/order/id\""),
         ("mask = \"/a\"", "mask: must be an array, not a string"),
         ("retain = \"0s\"", "retain: must be longer than 0s"),
+        ("override_approval = \"yes\"", "override_approval: must be true or false, not a string"),
         (
             "retry = { max_age = \"2d\" }",
             "retry.max_age: 2d is longer than \"crm\" can be trusted to recognise a repeat: its window of 24h less \

@@ -50,6 +50,7 @@ fn its_example_loads_too() {
     let ticket = &config.operations["create-ticket"];
     assert_eq!(ticket.severity, Severity::High);
     assert_eq!(ticket.retry.max_delay, Duration::from_mins(10));
+    assert!(ticket.override_approval);
     assert_eq!(ticket.steps.len(), 3);
     assert_eq!(config.sources["billing"].events[0].operation, "create-ticket");
     let payload = json!({"order_id": "A7", "version": 2, "customer_id": 12, "other": 1});

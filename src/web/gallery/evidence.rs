@@ -141,8 +141,13 @@ pub(super) fn dead_letter(w: &Words) -> DeadLetterPage {
 fn handling(w: &Words) -> Handling {
     let form =
         |path: &str, field| Form { action: format!("{ID}/{path}"), action_id: "01987c3e".into(), field };
-    let at_once =
-        |words: &str, path: &str| Button::act(words, format!("{ID}/{path}"), vec![("csrf", "c5rf".into())]);
+    let at_once = |words: &str, path: &str| {
+        Button::act(
+            words,
+            format!("{ID}/{path}"),
+            vec![("csrf", "c5rf".into()), ("action_id", "01987c3e".into())],
+        )
+    };
     Handling {
         live: true,
         assignee: w.some("olga"),

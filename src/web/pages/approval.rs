@@ -208,7 +208,7 @@ async fn approve(
             who.flash(true, text).await?;
             Ok(Redirect::to(&format!("/dead-letters/{letter}")).into_response())
         }
-        Approved::Judged(verdict) => case::answer(&web, &who, &letter, verdict).await,
+        Approved::Judged(verdict) => case::answer(&web, &who, &letter, *verdict).await,
         Approved::Stale(why) => {
             who.flash(false, format!("Nothing was sent: {why}.")).await?;
             Ok(Redirect::to(&format!("/approvals/{}", row.id)).into_response())

@@ -257,7 +257,7 @@ pub fn routes() -> Router<Web> {
 async fn assign(State(web): State<Web>, Path(id): Path<String>, posted: Posted) -> Result<Response, Failure> {
     let to = posted.fields.get("to").to_owned();
     let given = posted.fields.ticked("to");
-    let form = Taken::new(&web, posted, id, Act::Assign, Field::of(to.clone()))?;
+    let form = Taken::new(&web, posted, &id, Act::Assign, Field::of(to.clone()))?;
     if !given {
         return form.refused(&web, "Say who has it from now on.").await;
     }
@@ -274,7 +274,7 @@ async fn assign(State(web): State<Web>, Path(id): Path<String>, posted: Posted) 
 async fn snooze(State(web): State<Web>, Path(id): Path<String>, posted: Posted) -> Result<Response, Failure> {
     let now = web.engine.ambient().now();
     let asked = posted.fields.get("until").to_owned();
-    let form = Taken::new(&web, posted, id, Act::Snooze, Field::of(asked.clone()))?;
+    let form = Taken::new(&web, posted, &id, Act::Snooze, Field::of(asked.clone()))?;
     let until = match asked.as_str() {
         "now" => None,
         "1h" => Some(now.plus(Duration::from_hours(1))),
@@ -294,14 +294,14 @@ async fn snooze(State(web): State<Web>, Path(id): Path<String>, posted: Posted) 
 
 async fn note(State(web): State<Web>, Path(id): Path<String>, posted: Posted) -> Result<Response, Failure> {
     let text = posted.fields.lines("note");
-    let form = Taken::new(&web, posted, id, Act::Note, Field::of(text.clone()))?;
+    let form = Taken::new(&web, posted, &id, Act::Note, Field::of(text.clone()))?;
     let done = handling::note(web.engine.gate(), form.letter, &text, &form.request()).await;
     form.answer(&web, done, "Your note stands in the history below.".to_owned()).await
 }
 
 async fn reopen(State(web): State<Web>, Path(id): Path<String>, posted: Posted) -> Result<Response, Failure> {
     let reason = case::reason(&posted.fields);
-    let form = Taken::new(&web, posted, id, Act::Reopen, Field::of(reason.value))?;
+    let form = Taken::new(&web, posted, &id, Act::Reopen, Field::of(reason.value))?;
     if let Some(error) = reason.error {
         return form.refused(&web, &error).await;
     }
@@ -326,7 +326,7 @@ struct Taken {
 }
 
 impl Taken {
-    fn new(web: &Web, posted: Posted, id: String, act: Act, field: Field) -> Result<Self, Failure> {
+    fn new(web: &Web, posted: Posted, id: &str, act: Act, field: Field) -> Result<Self, Failure> {
         let Posted { who, fields } = posted;
         who.require(Right::Resolve)?;
         let letter: Uuid = id.parse().map_err(|_| Failure::NotFound)?;

@@ -199,10 +199,7 @@ async fn page(
     let waivable = &case.preview.waivable;
     let destination = &stakes.knowledge.destination;
     let approval = actions::needs_approval(web.engine.gate(), &tale.thread.operation.kind);
-    let waits = match approval {
-        true => waiting(web, &case).await?,
-        false => None,
-    };
+    let waits = if approval { waiting(web, &case).await? } else { None };
     Ok(OverridePage {
         layout,
         back: case.back(&tale),
@@ -294,7 +291,7 @@ async fn override_checks(
                 who.flash(true, text).await?;
                 Ok(Redirect::to(&format!("/approvals/{request}")).into_response())
             }
-            approvals::Asked::Not(verdict) => case::answer(&web, &who, &id, verdict).await,
+            approvals::Asked::Not(verdict) => case::answer(&web, &who, &id, *verdict).await,
         };
     }
     let verdict = actions::override_letter(gate, &letter, mode, true, &asked).await?;

@@ -112,11 +112,10 @@ fn collect(node: &Node<'_>, path: &str, label: &str, mask: &Mask, into: &mut Vec
     match node {
         // What is private as a whole is no field of its own parts.
         Node::Object(members) => {
-            let hidden = mask.hides(path);
+            if mask.hides(path) && !members.is_empty() {
+                return None;
+            }
             for (name, node) in members {
-                if hidden {
-                    return None;
-                }
                 collect(node, &pointer(path, name), &format!("{label}.{name}"), mask, into)?;
             }
         }
@@ -244,10 +243,12 @@ pub fn completed(typed: &str, text: &str, mask: &Mask) -> Result<String, String>
     let new: &RawValue = serde_json::from_str(typed).map_err(|error| format!("This is no JSON: {error}."))?;
     let old: Option<&RawValue> = serde_json::from_str(text).ok();
     match old {
-        Some(old) if old.get().starts_with('{') => match new.get().starts_with('{') {
-            true => merged(new, old, "", mask).map_err(|error| error.to_string()),
-            false => Err("A JSON object is needed, which begins with {.".to_owned()),
-        },
+        Some(old) if old.get().starts_with('{') => {
+            if !new.get().starts_with('{') {
+                return Err("A JSON object is needed, which begins with {.".to_owned());
+            }
+            merged(new, old, "", mask).map_err(|error| error.to_string())
+        }
         _ => Ok(new.get().to_owned()),
     }
 }

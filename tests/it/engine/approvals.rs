@@ -199,12 +199,14 @@ async fn what_has_changed_since_is_out_of_date(db: TestDatabase) {
     let letter = app.letter(closed).await.id;
     let olga = person("olga", Role::Operator);
     handling::reopen(app.engine.gate(), letter, &request(&olga, "o")).await.unwrap();
-    // It is in doubt no more: another attempt was made.
+    // It failed anew, as after another attempt.
     let tried = in_doubt(&mut app, "order-2").await;
     let second = waits(&app, tried, "b").await;
     app.raw()
         .await
-        .execute("UPDATE dead_letters SET attempts = attempts + 1 WHERE status = 'open'".to_owned())
+        .execute(
+            "UPDATE dead_letters SET last_failed_at = last_failed_at + 1 WHERE status = 'open'".to_owned(),
+        )
         .await;
     for (request_id, id) in [(first, closed), (second, tried)] {
         let shown = approvals::out_of_date(app.engine.gate(), &row(&app, request_id).await).await.unwrap();
