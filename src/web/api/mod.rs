@@ -1,5 +1,6 @@
 //! The HTTP API under `/api/v1`, and the endpoints for whoever watches the process.
 
+pub mod call;
 pub mod claims;
 pub mod corrections;
 pub mod dead_letters;
