@@ -3,16 +3,21 @@
 //!
 //! The rows are numbered as in the table of outcomes that users are shown; the tests walk them all.
 
+mod rules;
+mod waits;
+
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::Value;
 
 use super::attempt::Outcome;
-use super::contract::{BodyMatch, BodyTest, Contract, Rule, RuleOutcome};
+use super::contract::{Contract, RuleOutcome};
 use super::lookup::Finding;
-use super::retry::retry_after;
 use super::time::Timestamp;
+pub use rules::text_of;
+use rules::{by_rule, covers, holds, of_rule};
+use waits::{limit_told, spent, wait_told};
 
 text_enum! {
     /// What was noticed, in the words that the catalogue explains to people.
@@ -326,66 +331,6 @@ fn answered(contract: &Contract, answer: &Answer, now: Timestamp) -> Classified 
     }
 }
 
-fn covers(rule: &Rule, status: u16) -> bool {
-    rule.status.is_none_or(|matcher| matcher.covers(status))
-}
-
-fn holds(condition: &BodyMatch, body: &Value) -> bool {
-    values_at(body, &condition.pointer).into_iter().any(|found| match &condition.test {
-        BodyTest::Equals(wanted) => found == wanted,
-        BodyTest::Matches(pattern) => match found {
-            Value::String(text) => pattern.is_match(text),
-            other => pattern.is_match(&other.to_string()),
-        },
-    })
-}
-
-/// What stands at a pointer in which `*` is every item of an array or member of an object.
-fn values_at<'v>(body: &'v Value, pointer: &str) -> Vec<&'v Value> {
-    let Some((before, after)) = pointer
-        .match_indices("/*")
-        .find(|(at, star)| matches!(pointer.as_bytes().get(at + star.len()), None | Some(b'/')))
-        .map(|(at, star)| (&pointer[..at], &pointer[at + star.len()..]))
-    else {
-        return body.pointer(pointer).into_iter().collect();
-    };
-    let each = |value: &'v Value| values_at(value, after);
-    match body.pointer(before) {
-        Some(Value::Array(items)) => items.iter().flat_map(each).collect(),
-        Some(Value::Object(members)) => members.values().flat_map(each).collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn by_rule(rule: &Rule, answer: &Answer, body: Option<&Value>, now: Timestamp) -> Classified {
-    let meaning = of_rule(rule.outcome, answer.complete);
-    let wait = match meaning.outcome {
-        Outcome::Throttled => limit_told(answer, now),
-        _ => wait_told(answer, now),
-    };
-    let named = |pointer: &String| values_at(body?, pointer).into_iter().find_map(text_of);
-    let reference = rule.reference.as_ref().and_then(named);
-    Classified { reference, ..meaning.after(wait.or(rule.wait)) }
-}
-
-/// What a word of a rule, or of a program that carries steps out, means.
-fn of_rule(outcome: RuleOutcome, complete: bool) -> Classified {
-    use RuleOutcome as R;
-    use Symptom as S;
-    let (outcome, symptom, action) = match outcome {
-        R::Done | R::Accepted if !complete => (Outcome::Done, S::ResultLost, Action::Complete),
-        R::Done => (Outcome::Done, S::Done, Action::Complete),
-        R::Accepted => (Outcome::Done, S::Accepted, Action::Complete),
-        R::NotProcessed => (Outcome::NotSent, S::NotProcessed, Action::Retry),
-        R::Throttled => (Outcome::Throttled, S::Throttled, Action::Wait),
-        R::Rejected => (Outcome::Rejected, S::Rejected, Action::DeadLetter),
-        R::Uncertain => (Outcome::Uncertain, S::ServerError, Action::FindOut),
-        R::InFlight => (Outcome::Uncertain, S::InFlight, Action::Wait),
-        R::KeyConflict => (Outcome::KeyConflict, S::KeyConflict, Action::DeadLetter),
-    };
-    Classified::new(outcome, symptom, action)
-}
-
 fn by_status(answer: &Answer, wait: Option<Duration>, now: Timestamp) -> Classified {
     use Action as A;
     use Outcome as O;
@@ -417,51 +362,6 @@ fn by_status(answer: &Answer, wait: Option<Duration>, now: Timestamp) -> Classif
         500..=599 => of(O::Uncertain, S::ServerError, A::FindOut).after(wait),
         // No status that HTTP defines.
         _ => of(O::Uncertain, S::Unparseable, A::FindOut),
-    }
-}
-
-/// How long the destination asked us to stay away.
-fn wait_told(answer: &Answer, now: Timestamp) -> Option<Duration> {
-    answer.header("retry-after").and_then(|value| retry_after(value, now))
-}
-
-/// The same of a throttling answer, whose rate-limit words count too. The longest counts.
-fn limit_told(answer: &Answer, now: Timestamp) -> Option<Duration> {
-    let reset = spent(answer).map(|seconds| {
-        // Some count from now, some from 1970: no limit lasts decades.
-        if seconds >= 1_000_000_000 {
-            Timestamp::from_micros(0).plus(Duration::from_secs(seconds)).since(now)
-        } else {
-            Duration::from_secs(seconds)
-        }
-    });
-    wait_told(answer, now).max(reset)
-}
-
-/// When its rate-limit words say that nothing is left: when there will be again, zero if they do
-/// not say.
-fn spent(answer: &Answer) -> Option<u64> {
-    let number = |name: &str| answer.header(name).and_then(|value| value.trim().parse::<u64>().ok());
-    for prefix in ["x-ratelimit-", "ratelimit-", "x-rate-limit-"] {
-        if number(&format!("{prefix}remaining")) == Some(0) {
-            return Some(number(&format!("{prefix}reset")).unwrap_or(0));
-        }
-    }
-    let policies = answer.header("ratelimit")?.split(',').filter(|policy| parameter(policy, "r") == Some(0));
-    policies.map(|policy| parameter(policy, "t").unwrap_or(0)).max()
-}
-
-/// `t` of `"default";r=0;t=30`.
-fn parameter(policy: &str, name: &str) -> Option<u64> {
-    policy.split(';').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('=')?.parse().ok())
-}
-
-/// A reference as text: strings as they are, numbers as they are written.
-pub fn text_of(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) if !text.is_empty() => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
     }
 }
 

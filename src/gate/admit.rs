@@ -155,6 +155,7 @@ async fn begin_all(
         }
     }
     if !unbuildable.is_empty() {
+        // What was never sent says nothing of a destination's health.
         settle::settle(gate, tx, &unbuildable).await?;
     }
     Ok(answers)

@@ -57,7 +57,7 @@ pub(super) async fn settle(
     let thought: Vec<Settled<'_>> = ended.iter().map(|settlement| think(gate, settlement)).collect();
     let finishes: Vec<Finish> = thought.iter().map(|settled| finish(gate, settled)).collect();
     let counted: HashSet<Uuid> = ledger::finish(tx, &finishes).await?.into_iter().collect();
-    let (ours, late): (Vec<_>, Vec<_>) =
+    let (mut ours, late): (Vec<_>, Vec<_>) =
         thought.into_iter().partition(|settled| counted.contains(&settled.held.attempt));
     if !late.is_empty() {
         record_late(gate, tx, &late).await?;
@@ -65,7 +65,6 @@ pub(super) async fn settle(
     if ours.is_empty() {
         return Ok((0, Vec::new()));
     }
-    let mut ours = ours;
     leave_what_was_closed(tx, &mut ours).await?;
     let steps: Vec<StepChange> = ours.iter().map(step_change).collect();
     ledger::change_steps(tx, &steps).await?;
@@ -130,6 +129,7 @@ pub(super) async fn lost(gate: &Gate, tx: &mut Tx, rows: Vec<WorkRow>) -> Result
         ended.push(Settlement { held: Box::new(held), event, at: now });
     }
     events::insert(tx, &noted).await?;
+    // What was cut off on our side says nothing of a destination's health.
     settle(gate, tx, &ended).await?;
     Ok(())
 }

@@ -192,7 +192,7 @@ async fn scopes_hold_what_they_say(db: TestDatabase) {
     use Right as R;
     let rights = [
         (Scope::Submit, vec![R::Submit]),
-        (Scope::Read, vec![R::View, R::ViewPayload, R::Audit]),
+        (Scope::Read, vec![R::View, R::ViewPayload, R::Audit, R::Export]),
         (
             Scope::Operate,
             vec![
@@ -201,9 +201,11 @@ async fn scopes_hold_what_they_say(db: TestDatabase) {
                 R::Replay,
                 R::Correct,
                 R::Resolve,
+                R::Bulk,
                 R::Override,
                 R::PauseDestination,
                 R::Audit,
+                R::Export,
             ],
         ),
         (Scope::Work, vec![R::Work]),

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::domain::contract::StatusMatch;
+use crate::domain::contract::{BodyMatch, BodyTest, Rule, StatusMatch};
 
 /// One way in which an event comes about.
 enum When {

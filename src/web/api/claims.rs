@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -13,7 +12,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::dead_letters::parse;
+use super::call::{Call, Sent};
 use super::operations::id;
 use super::problem::Problem;
 use super::tokens::Caller;
@@ -38,11 +37,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// What a program wants.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+pub struct Wanted {
     types: Option<Vec<String>>,
     limit: Option<usize>,
     lease: Option<String>,
     wait: Option<String>,
+}
+
+impl Sent for Wanted {
+    const RIGHT: Right = Right::Work;
 }
 
 /// What it gets.
@@ -84,11 +87,8 @@ struct Operation {
 /// `POST /api/v1/claims`
 pub async fn claim(
     State(web): State<Web>,
-    caller: Caller,
-    body: Result<Bytes, BytesRejection>,
+    Call { caller, sent: wanted }: Call<Wanted>,
 ) -> Result<Response, Problem> {
-    caller.require(Right::Work)?;
-    let wanted: Wanted = parse(body)?;
     let kinds = kinds(&web, wanted.types)?;
     let most = wanted.limit.unwrap_or(1);
     if !(1..=MOST).contains(&most) {
@@ -171,11 +171,16 @@ fn shown(web: &Web, claim: gate::Claim, lease: Duration) -> Claim {
     }
 }
 
+/// A word that the work goes on.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Beat {
+pub struct Beat {
     fence: i64,
     lease: Option<String>,
+}
+
+impl Sent for Beat {
+    const RIGHT: Right = Right::Work;
 }
 
 #[derive(Serialize)]
@@ -186,12 +191,9 @@ struct Held {
 /// `POST /api/v1/claims/{id}/heartbeat`
 pub async fn heartbeat(
     State(web): State<Web>,
-    caller: Caller,
     Path(text): Path<String>,
-    body: Result<Bytes, BytesRejection>,
+    Call { caller, sent: beat }: Call<Beat>,
 ) -> Result<Response, Problem> {
-    caller.require(Right::Work)?;
-    let beat: Beat = parse(body)?;
     let (claim, lease) = (id(&text)?, lease(&web, beat.lease.as_deref())?);
     let by = caller.actor.to_string();
     match web.engine.gate().extend(claim, beat.fence, &by, lease).await? {
@@ -202,23 +204,25 @@ pub async fn heartbeat(
     }
 }
 
+/// A word that the step is done.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Complete {
+pub struct Complete {
     fence: i64,
     result: Option<Box<RawValue>>,
     reference: Option<String>,
 }
 
+impl Sent for Complete {
+    const RIGHT: Right = Right::Work;
+}
+
 /// `POST /api/v1/claims/{id}/complete`
 pub async fn complete(
     State(web): State<Web>,
-    caller: Caller,
     Path(text): Path<String>,
-    body: Result<Bytes, BytesRejection>,
+    Call { caller, sent: said }: Call<Complete>,
 ) -> Result<Response, Problem> {
-    caller.require(Right::Work)?;
-    let said: Complete = parse(body)?;
     let reference = said.reference.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     if reference.as_ref().is_some_and(|text| text.chars().count() > 200 || text.chars().any(char::is_control))
     {
@@ -230,9 +234,10 @@ pub async fn complete(
     settle(&web, &caller, &text, said.fence, report).await
 }
 
+/// A word that the step did not happen.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Fail {
+pub struct Fail {
     fence: i64,
     error: String,
     /// Nothing happened, and trying again can help.
@@ -240,35 +245,38 @@ struct Fail {
     retry: bool,
 }
 
+impl Sent for Fail {
+    const RIGHT: Right = Right::Work;
+}
+
 /// `POST /api/v1/claims/{id}/fail`
 pub async fn fail(
     State(web): State<Web>,
-    caller: Caller,
     Path(text): Path<String>,
-    body: Result<Bytes, BytesRejection>,
+    Call { caller, sent: said }: Call<Fail>,
 ) -> Result<Response, Problem> {
-    caller.require(Right::Work)?;
-    let said: Fail = parse(body)?;
     let outcome = if said.retry { RuleOutcome::NotProcessed } else { RuleOutcome::Rejected };
     settle(&web, &caller, &text, said.fence, without_result(outcome, said.error)).await
 }
 
+/// A word that nobody can tell what became of it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Unknown {
+pub struct Unknown {
     fence: i64,
     error: Option<String>,
+}
+
+impl Sent for Unknown {
+    const RIGHT: Right = Right::Work;
 }
 
 /// `POST /api/v1/claims/{id}/unknown`
 pub async fn unknown(
     State(web): State<Web>,
-    caller: Caller,
     Path(text): Path<String>,
-    body: Result<Bytes, BytesRejection>,
+    Call { caller, sent: said }: Call<Unknown>,
 ) -> Result<Response, Problem> {
-    caller.require(Right::Work)?;
-    let said: Unknown = parse(body)?;
     let error = said.error.unwrap_or_else(|| "the program cannot tell what became of it".to_owned());
     settle(&web, &caller, &text, said.fence, without_result(RuleOutcome::Uncertain, error)).await
 }

@@ -1,24 +1,21 @@
 //! `/api/v1/dead-letters`
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::MOST_BODY;
-use super::operations::{Items, header_key, id};
+use super::call::{Act, Sent};
+use super::operations::{Items, id};
 use super::problem::Problem;
 use super::tokens::Caller;
 use crate::domain::actor::Right;
 use crate::domain::dead_letter::Resolution;
 use crate::domain::filter::Parameters;
 use crate::domain::verdict::{Verdict, VerdictKind};
-use crate::engine::actions::{self, OverrideMode, Request, Resolve};
+use crate::engine::actions::{self, OverrideMode, Resolve};
 use crate::engine::report::DeadLetterReport;
 use crate::store::dead_letters::{self, DeadLetterRow};
 use crate::web::Web;
@@ -67,85 +64,79 @@ pub async fn one(
     report(&web, id(&text)?).await
 }
 
+/// Why it is tried again.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Replay {
+pub struct Replay {
     reason: String,
+}
+
+impl Sent for Replay {
+    const RIGHT: Right = Right::Replay;
 }
 
 /// `POST /api/v1/dead-letters/{id}/replay`
 pub async fn replay(
     State(web): State<Web>,
-    caller: Caller,
     Path(text): Path<String>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    act: Act<Replay>,
 ) -> Result<Response, Problem> {
-    caller.require(Right::Replay)?;
-    let sent: Replay = parse(body)?;
     let letter = letter(&web, &text).await?;
-    let action_id = action_id(&web, &headers)?;
-    let request =
-        Request { actor: &caller.actor, action_id: &action_id, reason: &sent.reason, origin: &caller.origin };
+    let request = act.request(&act.sent.reason);
     let verdict = actions::replay_letter(web.engine.gate(), &letter, &request).await?;
     web.engine.wake();
     Ok(answer(verdict))
 }
 
+/// Why, and what is sent, in spite of named checks.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Override {
+pub struct Override {
     reason: String,
     mode: OverrideMode,
     #[serde(default)]
     accept_duplicate: bool,
 }
 
+impl Sent for Override {
+    const RIGHT: Right = Right::Override;
+}
+
 /// `POST /api/v1/dead-letters/{id}/override`
 pub async fn override_checks(
     State(web): State<Web>,
-    caller: Caller,
     Path(text): Path<String>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    act: Act<Override>,
 ) -> Result<Response, Problem> {
-    caller.require(Right::Override)?;
-    let sent: Override = parse(body)?;
     let letter = letter(&web, &text).await?;
-    let action_id = action_id(&web, &headers)?;
-    let request =
-        Request { actor: &caller.actor, action_id: &action_id, reason: &sent.reason, origin: &caller.origin };
-    let verdict =
-        actions::override_letter(web.engine.gate(), &letter, sent.mode, sent.accept_duplicate, &request)
-            .await?;
+    let (gate, sent, request) = (web.engine.gate(), &act.sent, act.request(&act.sent.reason));
+    let verdict = actions::override_letter(gate, &letter, sent.mode, sent.accept_duplicate, &request).await?;
     web.engine.wake();
     Ok(answer(verdict))
 }
 
+/// How and why it is closed.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Resolved {
+pub struct Resolved {
     resolution: Resolution,
     reason: String,
     reference: Option<String>,
 }
 
+impl Sent for Resolved {
+    const RIGHT: Right = Right::Resolve;
+}
+
 /// `POST /api/v1/dead-letters/{id}/resolve`
 pub async fn resolve(
     State(web): State<Web>,
-    caller: Caller,
     Path(text): Path<String>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    act: Act<Resolved>,
 ) -> Result<Response, Problem> {
-    caller.require(Right::Resolve)?;
-    let sent: Resolved = parse(body)?;
     let letter = id(&text)?;
-    let action_id = action_id(&web, &headers)?;
-    let request =
-        Request { actor: &caller.actor, action_id: &action_id, reason: &sent.reason, origin: &caller.origin };
-    let how = Resolve { resolution: sent.resolution, reference: sent.reference };
-    actions::resolve(web.engine.gate(), letter, &how, &request).await?;
+    let how = Resolve { resolution: act.sent.resolution, reference: act.sent.reference.clone() };
+    actions::resolve(web.engine.gate(), letter, &how, &act.request(&act.sent.reason)).await?;
     web.engine.wake();
     report(&web, letter).await
 }
@@ -168,16 +159,6 @@ async fn letter(web: &Web, text: &str) -> Result<DeadLetterRow, Problem> {
     let mut tx = web.engine.db().read().await?;
     let row = dead_letters::by_id(&mut tx, id(text)?).await?;
     row.ok_or_else(no_letter)
-}
-
-pub(super) fn parse<T: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Result<T, Problem> {
-    let body = body.map_err(|_| Problem::too_large(MOST_BODY))?;
-    serde_json::from_slice(&body).map_err(|error| Problem::malformed(format!("The body: {error}.")))
-}
-
-/// The caller's id of this action; a caller that sends none cannot repeat it.
-pub(super) fn action_id(web: &Web, headers: &HeaderMap) -> Result<String, Problem> {
-    Ok(header_key(headers)?.unwrap_or_else(|| web.engine.ambient().opaque().to_string()))
 }
 
 fn answer(verdict: Verdict) -> Response {

@@ -1,6 +1,7 @@
 //! The HTTP API under `/api/v1`, and the endpoints for whoever watches the process.
 
 pub mod bulk;
+pub mod call;
 pub mod claims;
 pub mod corrections;
 pub mod dead_letters;

@@ -2,4 +2,5 @@
 
 mod desk;
 mod harness;
+mod keys;
 mod shots;

@@ -111,17 +111,20 @@ async fn every_route_is_open_to_whom_it_should_be(db: TestDatabase) {
     let mut wrong = Vec::new();
 
     for (place, role) in [Role::Viewer, Role::Operator, Role::Approver, Role::Admin].iter().enumerate() {
+        let name = role.as_str();
+        desk.add(name, *role).await;
+        let mut person = desk.nobody();
+        person.sign_in(name, crate::support::desk::PASSWORD).await;
         for (method, path, wanted) in PAGES {
-            desk.add(&format!("{role} {method} {}", path.replace(':', "")), *role).await;
-            let mut person = desk.nobody();
-            let name = format!("{role} {method} {}", path.replace(':', ""));
-            person.sign_in(&name, crate::support::desk::PASSWORD).await;
             let reply = match *method {
                 "get" => person.get(&full(path)).await,
                 _ => person.post(&full(path), &[]).await,
             };
             if reply.status.as_u16() != wanted[place + 1] {
                 wrong.push(format!("{role} {method} {path}: {}", reply.status));
+            }
+            if *path == "/logout" {
+                person.sign_in(name, crate::support::desk::PASSWORD).await;
             }
         }
     }
