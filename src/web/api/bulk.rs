@@ -9,11 +9,13 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::call::{action_id, parse};
+use super::MOST_BODY;
+use super::call::{Act as Asked, Sent};
 use super::dead_letters::PARAMETERS;
-use super::operations::id;
+use super::operations::{header_key, id};
 use super::problem::Problem;
 use super::tokens::Caller;
 use crate::domain::actor::Right;
@@ -27,9 +29,10 @@ use crate::engine::bulk::{self, Act, Members, New};
 use crate::store::bulk::{self as stored, BulkRow};
 use crate::web::Web;
 
-#[derive(Deserialize)]
+/// The body of a new one.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Create {
+pub struct Create {
     action: BulkAction,
     name: String,
     reason: String,
@@ -80,15 +83,13 @@ fn filter_of(given: &BTreeMap<String, String>, now: Timestamp) -> Result<DeadLet
     Ok(Parameters(&pairs).dead_letters(now)?)
 }
 
+impl Sent for Create {
+    const RIGHT: Right = Right::Bulk;
+}
+
 /// `POST /api/v1/bulk`
-pub async fn create(
-    State(web): State<Web>,
-    caller: Caller,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<Response, Problem> {
-    caller.require(Right::Bulk)?;
-    let sent: Create = parse(body)?;
+pub async fn create(State(web): State<Web>, asked: Asked<Create>) -> Result<Response, Problem> {
+    let sent = &asked.sent;
     let new = New {
         name: sent.name.clone(),
         act: sent.act()?,
@@ -96,10 +97,7 @@ pub async fn create(
         canary: sent.canary,
         per_minute: sent.per_minute,
     };
-    let action_id = action_id(&web, &headers)?;
-    let request =
-        Request { actor: &caller.actor, action_id: &action_id, reason: &sent.reason, origin: &caller.origin };
-    let id = bulk::create(web.engine.gate(), &new, &request).await?;
+    let id = bulk::create(web.engine.gate(), &new, &asked.request(&sent.reason)).await?;
     Ok((StatusCode::CREATED, report(&web, id).await?).into_response())
 }
 
@@ -131,10 +129,7 @@ pub async fn start(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
     caller.require(Right::Bulk)?;
-    let sent: Start = match &body {
-        Ok(bytes) if bytes.is_empty() => Start::default(),
-        _ => parse(body)?,
-    };
+    let sent: Start = said(body)?;
     let row = known(&web, &text).await?;
     let action_id = action_id(&web, &headers)?;
     let step = match row.state {
@@ -159,13 +154,18 @@ struct Why {
     reason: String,
 }
 
-impl Why {
-    fn read(body: Result<Bytes, BytesRejection>) -> Result<Self, Problem> {
-        match &body {
-            Ok(bytes) if bytes.is_empty() => Ok(Self::default()),
-            _ => parse(body),
-        }
+/// A body that may be left out.
+fn said<T: DeserializeOwned + Default>(body: Result<Bytes, BytesRejection>) -> Result<T, Problem> {
+    let body = body.map_err(|_| Problem::too_large(MOST_BODY))?;
+    if body.is_empty() {
+        return Ok(T::default());
     }
+    serde_json::from_slice(&body).map_err(|error| Problem::malformed(format!("The body: {error}.")))
+}
+
+/// The caller's id of this word; a caller that sends none cannot repeat it.
+fn action_id(web: &Web, headers: &HeaderMap) -> Result<String, Problem> {
+    Ok(header_key(headers)?.unwrap_or_else(|| web.engine.ambient().opaque().to_string()))
 }
 
 /// `POST /api/v1/bulk/{id}/pause`
@@ -177,7 +177,7 @@ pub async fn pause(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
     caller.require(Right::Bulk)?;
-    let sent = Why::read(body)?;
+    let sent: Why = said(body)?;
     let row = known(&web, &text).await?;
     let action_id = action_id(&web, &headers)?;
     let request =
@@ -195,7 +195,7 @@ pub async fn cancel(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
     caller.require(Right::Bulk)?;
-    let sent = Why::read(body)?;
+    let sent: Why = said(body)?;
     let row = known(&web, &text).await?;
     let action_id = action_id(&web, &headers)?;
     let request =
