@@ -113,7 +113,7 @@ pub struct Evidence {
     dead_letters: Vec<DeadLetterReport>,
     /// What the destination knows of the step that is under way, failed or came last.
     finding: Finding,
-    promises: Vec<Promise>,
+    promises: Vec<Holds>,
 }
 
 #[derive(Debug, Serialize)]
@@ -124,7 +124,7 @@ struct Finding {
 }
 
 #[derive(Debug, Serialize)]
-struct Promise {
+struct Holds {
     step: String,
     destination: String,
     /// Absent when the destination is no longer configured.
@@ -164,7 +164,7 @@ impl Evidence {
             Knowledge::CannotTell(known) => ("cannot_tell", Some(known)),
             Knowledge::NeverReached => ("never_reached", None),
         };
-        let promises = thread.steps.iter().map(|step| Promise {
+        let promises = thread.steps.iter().map(|step| Holds {
             step: step.name.clone(),
             destination: step.destination.clone(),
             promise: config.destinations.get(&step.destination).map(|known| promise(known, now)),

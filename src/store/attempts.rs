@@ -3,7 +3,7 @@
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use super::{StoreError, Tx};
+use super::{StoreError, Tx, more_placeholders};
 use crate::domain::attempt::{Cause, Outcome};
 use crate::domain::classify::Symptom;
 use crate::domain::time::Timestamp;
@@ -117,7 +117,7 @@ pub async fn telling(
         WHEN outcome = 'done' THEN 1 WHEN outcome IN ('uncertain', 'running') THEN 2 \
         WHEN status IS NOT NULL THEN 3 ELSE 4 END ORDER BY started_at DESC, id DESC) AS place \
         FROM attempts WHERE operation_id = $1) ranked WHERE place = 1";
-    let wanted: String = (0..ids.len()).map(|at| format!(", ${}", at + 3)).collect();
+    let wanted = more_placeholders(3, ids.len());
     // The operation's own id is no attempt's: it keeps the list from being empty.
     let sql = format!(
         "SELECT {COLUMNS}, substr(answer_body, 1, CAST($2 AS INTEGER)) AS answer_body FROM attempts \

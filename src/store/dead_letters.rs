@@ -4,7 +4,7 @@ use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use super::filters::{self, bind_all};
-use super::{StoreError, Tx};
+use super::{StoreError, Tx, more_placeholders};
 use crate::domain::attempt::Outcome;
 use crate::domain::classify::Symptom;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
@@ -302,7 +302,7 @@ pub async fn of_operation(tx: &mut Tx, operation: Uuid) -> Result<Vec<DeadLetter
 /// Episodes that tell how an operation stands, the newest and those that found it done, and these;
 /// newest first.
 pub async fn telling(tx: &mut Tx, operation: Uuid, ids: &[Uuid]) -> Result<Vec<DeadLetterRow>, StoreError> {
-    let wanted: String = (0..ids.len()).map(|at| format!(", ${}", at + 2)).collect();
+    let wanted = more_placeholders(2, ids.len());
     // The operation's own id is no episode's: it keeps the list from being empty.
     let sql = format!(
         "{COLUMNS} WHERE d.operation_id = $1 AND (d.id IN ($1{wanted}) \

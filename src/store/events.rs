@@ -3,7 +3,7 @@
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use super::{MAX_ROWS, StoreError, Tx, placeholders};
+use super::{MAX_ROWS, StoreError, Tx, more_placeholders, placeholders};
 use crate::domain::time::Timestamp;
 
 text_enum! {
@@ -97,7 +97,7 @@ pub async fn of_operation(tx: &mut Tx, operation: Uuid) -> Result<Vec<EventRow>,
 
 /// These of an operation's events, and those that say that the effect is there; oldest first.
 pub async fn telling(tx: &mut Tx, operation: Uuid, ids: &[Uuid]) -> Result<Vec<EventRow>, StoreError> {
-    let wanted: String = (0..ids.len()).map(|at| format!(", ${}", at + 2)).collect();
+    let wanted = more_placeholders(2, ids.len());
     // The operation's own id is no event's: it keeps the list from being empty.
     let sql = format!(
         "SELECT id, operation_id, position, at, kind, actor, detail FROM events \

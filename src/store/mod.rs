@@ -328,13 +328,25 @@ pub(crate) fn placeholders(rows: usize, columns: usize) -> String {
     text
 }
 
+/// `, $3, $4`: more placeholders for a list that has one already.
+pub(crate) fn more_placeholders(first: usize, count: usize) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::with_capacity(count * 6);
+    for place in first..first + count {
+        // Writing to a String cannot fail.
+        let _ = write!(text, ", ${place}");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
-    use super::placeholders;
+    use super::{more_placeholders, placeholders};
 
     #[test]
     fn placeholders_count_on() {
         assert_eq!(placeholders(2, 3), "($1,$2,$3),($4,$5,$6)");
         assert_eq!(placeholders(1, 1), "($1)");
+        assert_eq!((more_placeholders(3, 2).as_str(), more_placeholders(3, 0).as_str()), (", $3, $4", ""));
     }
 }

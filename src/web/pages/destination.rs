@@ -131,7 +131,7 @@ async fn page(web: &Web, who: &Signed, name: &str, reason: Field) -> Result<Dest
     let health = Health::load(&mut tx, name, seen).await?;
     let lane = nodes::lane(&mut tx, name, seen.now, list::MOST_COUNTED + 1).await?;
     let letters = letters(&mut tx, name).await?;
-    let pauses = audit::of_subject(&mut tx, &format!("destination:{name}"), MOST_PAUSES).await?;
+    let history = audit::of_subject(&mut tx, &format!("destination:{name}"), MOST_PAUSES).await?;
     drop(tx);
     let paused = it.stands == Stands::Paused;
     let may = who.user.role.may(Right::PauseDestination);
@@ -143,7 +143,7 @@ async fn page(web: &Web, who: &Signed, name: &str, reason: Field) -> Result<Dest
         queue: queue(&lane, seen),
         letters,
         types: types(config, Some(name)),
-        pauses: pauses.iter().map(|entry| pause_row(entry, seen)).collect(),
+        pauses: history.iter().map(|entry| pause_row(entry, seen)).collect(),
         lacks: (!may).then(|| labels::lacks(Right::PauseDestination, who.user.role)),
         action: format!("/destinations/{name}/{}", if paused { "resume" } else { "pause" }),
         act: if paused { "Resume" } else { "Pause" },
