@@ -450,3 +450,40 @@ pub async fn by_hour(tx: &mut Tx, now: Timestamp) -> Result<Vec<HourRow>, StoreE
     let day_ago = now.minus(std::time::Duration::from_hours(24));
     Ok(on!(tx, c => sqlx::query_as(SQL).bind(now).bind(day_ago).fetch_all(c).await)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Db;
+
+    /// How SQLite would go about a list, line by line.
+    async fn plan(db: &Db, filter: &DeadLetterFilter) -> Vec<String> {
+        let mut conditions = filters::dead_letters(filter);
+        let list = format!("{COLUMNS}{}", conditions.page("d.opened_at", "d.id", Page::default()));
+        let mut tx = db.read().await.unwrap();
+        let rows: Vec<(i64, i64, i64, String)> = on!(&mut tx, c => {
+            let explained = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {list}"));
+            bind_all(sqlx::query_as(explained), conditions.values()).fetch_all(c).await.unwrap()
+        });
+        rows.into_iter().map(|(_, _, _, line)| line).collect()
+    }
+
+    #[tokio::test]
+    async fn a_search_reads_no_table_from_end_to_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Db::open(&format!("sqlite:{}", folder.path().join("desk.db").display())).await.unwrap();
+        db.migrate().await.unwrap();
+        let id = "0191d3c0-7a3e-7c1c-8f61-0c6a55b0a111";
+        for text in ["ORD-1", id] {
+            let filter = DeadLetterFilter {
+                status: Some(DeadLetterStatus::Open),
+                search: Some(text.to_owned()),
+                ..DeadLetterFilter::default()
+            };
+            let plan = plan(&db, &filter).await;
+            assert!(plan.iter().any(|line| line.contains("search_value")), "{plan:#?}");
+            assert!(!plan.iter().any(|line| line.starts_with("SCAN ")), "{plan:#?}");
+        }
+        db.close().await;
+    }
+}

@@ -38,51 +38,41 @@ const LONGEST: usize = 200;
 /// text, whatever is dropped before it.
 const LOOKED_AT: usize = 4_000;
 
-/// What stands in a found part's place; `None` leaves it as it is.
-type Instead = fn(&Captures<'_>, &str) -> Option<String>;
+/// What stands in a found part's place.
+#[derive(Clone, Copy)]
+enum Instead {
+    /// Always this.
+    This(&'static str),
+    /// What is made of it; `None` leaves it as it is.
+    Made(fn(&Captures<'_>, &str) -> Option<String>),
+}
 
 /// What differs between operations, in the order in which it is looked for: what may hold another
 /// comes before it.
 static PARTS: LazyLock<Vec<(Regex, Instead)>> = LazyLock::new(|| {
+    use Instead::{Made, This};
     const PATTERNS: [(&str, Instead); 12] = [
-        (r#"(?i)\bhttps?://[^\s"'<>\u{201c}\u{201d}]+"#, url),
-        (r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", id),
-        (r"[\w.+%-]+@[\w-]+(\.[\w-]+)+", email),
-        (r#""([^"\n]{1,200})"|\u{201c}([^\u{201d}\n]{1,200})\u{201d}|`([^`\n]{1,200})`"#, quoted),
-        (r"(?P<before>^|[^\w'])'(?P<value>[^'\n]{1,200})'", quoted),
-        (r"\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?( ?(Z|UTC|GMT|[+-]\d\d:?\d\d))?)?", time),
+        (r#"(?i)\bhttps?://[^\s"'<>\u{201c}\u{201d}]+"#, Made(url)),
+        (r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", This("<id>")),
+        (r"[\w.+%-]+@[\w-]+(\.[\w-]+)+", This("<email>")),
+        (r#""([^"\n]{1,200})"|\u{201c}([^\u{201d}\n]{1,200})\u{201d}|`([^`\n]{1,200})`"#, Made(quoted)),
+        (r"(?P<before>^|[^\w'])'(?P<value>[^'\n]{1,200})'", Made(quoted)),
+        (
+            r"\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?( ?(Z|UTC|GMT|[+-]\d\d:?\d\d))?)?",
+            This("<time>"),
+        ),
         (
             r"(?i)\b((mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?\d{1,2}[ -](jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ -]\d{2,4}([ ,]+\d\d:\d\d(:\d\d)?)?( (utc|gmt|[+-]\d{4}))?",
-            time,
+            This("<time>"),
         ),
-        (r"\b\d\d:\d\d(:\d\d([.,]\d+)?)?\b", time_of_day),
-        (r"(?i)\[?([0-9a-f.]*:[0-9a-f.:]*:[0-9a-f.]*)(%\w+)?(\](:\d+)?)?", address6),
-        (r"\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b", address),
-        (r"[\p{L}\p{N}]+([-_][\p{L}\p{N}]+)*", word),
-        (r"\d+([.,]\d+)*", number),
+        (r"\b\d\d:\d\d(:\d\d([.,]\d+)?)?\b", Made(time_of_day)),
+        (r"(?i)\[?([0-9a-f.]*:[0-9a-f.:]*:[0-9a-f.]*)(%\w+)?(\](:\d+)?)?", Made(address6)),
+        (r"\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b", This("<address>")),
+        (r"\w+(-\w+)*", Made(word)),
+        (r"\d+([.,]\d+)*", This("<n>")),
     ];
     PATTERNS.into_iter().filter_map(|(pattern, instead)| Some((Regex::new(pattern).ok()?, instead))).collect()
 });
-
-fn id(_: &Captures<'_>, _: &str) -> Option<String> {
-    Some("<id>".to_owned())
-}
-
-fn email(_: &Captures<'_>, _: &str) -> Option<String> {
-    Some("<email>".to_owned())
-}
-
-fn time(_: &Captures<'_>, _: &str) -> Option<String> {
-    Some("<time>".to_owned())
-}
-
-fn address(_: &Captures<'_>, _: &str) -> Option<String> {
-    Some("<address>".to_owned())
-}
-
-fn number(_: &Captures<'_>, _: &str) -> Option<String> {
-    Some("<n>".to_owned())
-}
 
 /// `09:05:12`, where it is no part of something longer such as an address.
 fn time_of_day(found: &Captures<'_>, text: &str) -> Option<String> {
@@ -186,7 +176,11 @@ pub fn normalise(error: &str) -> String {
     for (pattern, instead) in PARTS.iter() {
         let whole = text.clone();
         let replaced = pattern.replace_all(&text, |found: &Captures<'_>| {
-            instead(found, &whole).unwrap_or_else(|| found[0].to_owned())
+            match instead {
+                Instead::This(word) => Some((*word).to_owned()),
+                Instead::Made(make) => make(found, &whole),
+            }
+            .unwrap_or_else(|| found[0].to_owned())
         });
         text = replaced.into_owned();
     }

@@ -7,7 +7,9 @@ use crate::web::listing::{Choice, Pager};
 use crate::web::page::Section;
 use crate::web::pages::cause::{Bar, CausePage, Deed};
 use crate::web::pages::dead_letters::{Act, Acts, DeadLetterRow, DeadLettersPage, Keep, View};
-use crate::web::pages::triage::{CauseRow, Count, Figure, Spark, Split, TriagePage, Urgent, UrgentKind};
+use crate::web::pages::triage::{
+    CauseRow, Count, Figure, MoreCauses, Spark, Split, TriagePage, Urgent, UrgentKind,
+};
 use crate::web::view::{Button, Field};
 
 fn count(number: u32) -> Count {
@@ -112,7 +114,10 @@ pub(super) fn triage(w: &Words) -> TriagePage {
             urgent(UrgentKind::Yours, "Order 10443: the ticket may exist. Ask the CRM", Some(ago(240))),
         ],
         causes,
-        more_causes: w.some("31 rarer causes are not in this table; the list has their dead letters."),
+        more_causes: Some(MoreCauses {
+            words: w.t("The 50 largest of 81 causes."),
+            all: Some("/?causes=all"),
+        }),
         snoozed: Some(count(3)),
         handled: vec![],
         unused: false,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use axum::routing::get;
 
@@ -28,15 +28,20 @@ mod urgent;
 
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
-/// Rows of the table of causes; the list has the rest.
+/// Rows of the table of causes, and those of it at its longest: it says how many more there are.
 const MOST_CAUSES: i64 = 50;
+const ALL_CAUSES: i64 = 1_000;
 
 /// The first screen.
 pub fn routes() -> Router<Web> {
     Router::new().route("/", get(index))
 }
 
-async fn index(State(web): State<Web>, who: Signed) -> Result<Response, Failure> {
+async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -> Result<Response, Failure> {
+    let most = match query.as_deref() {
+        Some("causes=all") => ALL_CAUSES,
+        _ => MOST_CAUSES,
+    };
     let (config, now) = (web.engine.config(), web.engine.ambient().now());
     let layout = who.layout("Triage", Section::Triage).await.listening(LETTERS);
     let mut tx = web.engine.db().read().await?;
@@ -45,13 +50,11 @@ async fn index(State(web): State<Web>, who: Signed) -> Result<Response, Failure>
     let first = operations::first_received(&mut tx).await?;
     let figures = figures::all(&mut tx, &stored, first, now).await?;
     let urgent = urgent::all(&mut tx, config, &who.user.name, now).await?;
-    let waiting = store::waiting(&mut tx, now, MOST_CAUSES).await?;
+    let waiting = store::waiting(&mut tx, now, most).await?;
     let names: Vec<&str> = waiting.iter().map(|row| row.cause.as_str()).collect();
     let trends = store::trends(&mut tx, &names, now).await?;
-    let more_causes = match usize::try_from(MOST_CAUSES) {
-        Ok(most) if waiting.len() == most => store::count(&mut tx, now).await? - MOST_CAUSES,
-        _ => 0,
-    };
+    let full = usize::try_from(most).is_ok_and(|most| waiting.len() == most);
+    let known = if full { store::count(&mut tx, now).await? } else { 0 };
     let replaying =
         DeadLetterFilter { status: Some(DeadLetterStatus::Replaying), ..DeadLetterFilter::default() };
     let replaying = list::count(&mut tx, &replaying).await?;
@@ -61,11 +64,9 @@ async fn index(State(web): State<Web>, who: Signed) -> Result<Response, Failure>
         figures,
         urgent,
         causes: waiting.iter().map(|row| causes::row(row, &trends, config, now)).collect(),
-        more_causes: (more_causes > 0).then(|| {
-            format!(
-                "{} rarer causes are not in this table; the list has their dead letters.",
-                shown(more_causes)
-            )
+        more_causes: (known > most).then(|| MoreCauses {
+            words: format!("The {} largest of {} causes.", shown(most), shown(known)),
+            all: (most < ALL_CAUSES).then_some("/?causes=all"),
         }),
         snoozed: snoozed(stored.snoozed, now),
         handled: handled(stored.handled, replaying),
@@ -111,13 +112,22 @@ pub struct TriagePage {
     /// The largest first.
     pub causes: Vec<CauseRow>,
     /// That there are more causes than rows; absent when these are all.
-    pub more_causes: Option<String>,
+    pub more_causes: Option<MoreCauses>,
     /// How many were put off; absent when none was.
     pub snoozed: Option<Count>,
     /// What was handled, in sentences: said when nothing is open.
     pub handled: Vec<String>,
     /// Operations ever accepted; none means that nothing is connected yet.
     pub unused: bool,
+}
+
+/// That there are more causes than rows.
+#[derive(Clone, Debug)]
+pub struct MoreCauses {
+    /// "The 50 largest of 81 causes."
+    pub words: String,
+    /// The page with all of them; absent where it is this one, at its longest.
+    pub all: Option<&'static str>,
 }
 
 /// One number of the line on top.

@@ -5,6 +5,7 @@ mod desk;
 mod harness;
 mod hostile;
 mod keyboard;
+mod keys;
 mod scene;
 mod shots;
 mod stage;

@@ -106,10 +106,10 @@ async fn save(State(web): State<Web>, posted: Posted) -> Result<Response, Failur
     let asked = Request { actor: &actor, action_id: &action_id, reason: "", origin: &who.origin };
     let name = fields.get("name");
     match views::save(web.engine.gate(), name, &query(&pairs), shared, &asked).await {
-        Ok(()) if shared => {
-            who.flash(true, format!("\u{201c}{name}\u{201d} is kept, and everybody sees it.")).await?
+        Ok(()) => {
+            let whom = if shared { "for everybody" } else { "for you" };
+            who.flash(true, format!("\u{201c}{name}\u{201d} is kept {whom}.")).await?;
         }
-        Ok(()) => who.flash(true, format!("\u{201c}{name}\u{201d} is kept for you.")).await?,
         Err(ActionError::Invalid(why)) => {
             who.flash(false, format!("The filter was not kept. {}", sentence(&why))).await?;
         }
