@@ -50,8 +50,7 @@ fn real(number: usize) -> f64 {
 impl Chart {
     /// Columns of equal width, oldest first, each made of counts from the bottom up.
     pub fn columns(label: String, columns: &[Vec<(&'static str, usize)>], axis: Vec<String>) -> Self {
-        let total = |column: &Vec<(&str, usize)>| column.iter().map(|(_, count)| count).sum::<usize>();
-        let highest = columns.iter().map(total).max().unwrap_or(0).max(1);
+        let highest = Self::highest(columns).max(1);
         let mut blocks = Vec::new();
         for (place, column) in columns.iter().enumerate() {
             let mut floor = real(HEIGHT);
@@ -68,6 +67,11 @@ impl Chart {
             }
         }
         Self { label, width: columns.len().max(1) * COLUMN, height: HEIGHT, blocks, axis }
+    }
+
+    /// What the highest column stands for.
+    pub fn highest(columns: &[Vec<(&'static str, usize)>]) -> usize {
+        columns.iter().map(|column| column.iter().map(|(_, count)| count).sum()).max().unwrap_or(0)
     }
 
     /// Lines from the top, each with spans: a beginning and an end as parts of the whole.

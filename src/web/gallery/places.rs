@@ -74,6 +74,7 @@ pub(super) fn destination(w: &Words, some: bool) -> DestinationPage {
         limits: vec![w.fact("Requests a second", "20"), w.fact("Requests at a time", "8")],
         health: Health {
             counted: w.t("1,224 attempts of the last 48 h, by the hour in which they were made."),
+            highest: "The highest column is 56 attempts.".into(),
             times: w.some("Half of 1,224 answers took up to 120 ms; 95 of 100 took up to 2.1 s."),
             chart: some.then(|| Chart::columns(w.t("Outcomes by the hour"), &columns, axis)),
             legend: [

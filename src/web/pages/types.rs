@@ -125,7 +125,7 @@ fn inputs(kind: &OperationType) -> Vec<Fact> {
             pointer.clone(),
         )
     });
-    let mask = kind.mask.iter().map(|pointer| Fact::code("Private, shown hidden", pointer.clone()));
+    let mask = kind.mask.iter().map(|pointer| Fact::code("Private and hidden", pointer.clone()));
     search.chain(mask).collect()
 }
 

@@ -86,7 +86,11 @@ pub fn promise(tale: &Tale<'_>, step: Option<&StepRow>) -> Vec<Fact> {
         return vec![Fact::text("It promises", gone)];
     };
     let contract = &destination.contract;
-    let mut facts = Vec::new();
+    let place = Reference::here(
+        words::capitalised(&words::destination_name(&destination.name)),
+        format!("/destinations/{}", destination.name),
+    );
+    let mut facts = vec![Fact::link("Destination", place)];
     if let Some(class) = card::class(tale, Some(step)) {
         facts.push(Fact::text("It promises now", words::class(class).explanation));
     }

@@ -59,6 +59,9 @@ async fn text_from_outside_is_never_markup(db: TestDatabase) {
         "/dead-letters?status=any".to_owned(),
         "/operations".to_owned(),
         "/audit".to_owned(),
+        "/destinations/keyed".to_owned(),
+        "/types/keyed".to_owned(),
+        "/status".to_owned(),
         format!(
             "/dead-letters?search={query}&type={query}&destination={query}&cause={query}&assignee={query}"
         ),
@@ -145,6 +148,11 @@ async fn looking_at_any_page_changes_nothing(db: TestDatabase) {
         "/dead-letters?status=any".to_owned(),
         "/operations?search=order-1".to_owned(),
         "/audit".to_owned(),
+        "/destinations".to_owned(),
+        "/destinations/keyed".to_owned(),
+        "/types/keyed".to_owned(),
+        "/status".to_owned(),
+        "/account".to_owned(),
         format!("/dead-letters/{letter}"),
         format!("/dead-letters/{doubt}"),
         format!("/operations/{refused}"),

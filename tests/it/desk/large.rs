@@ -32,7 +32,12 @@ const ATTEMPTS: usize = 2_000;
 /// A payload of five megabytes whose end is private as well as its beginning.
 fn payload() -> String {
     let rows: Vec<String> = (0..60_000)
-        .map(|n| format!(r#"{{"row":{n},"secret":"{}","text":"a line \"of\" goods"}}"#, if n == 0 { PRIVATE[1] } else { "no" }))
+        .map(|n| {
+            format!(
+                r#"{{"row":{n},"secret":"{}","text":"a line \"of\" goods"}}"#,
+                if n == 0 { PRIVATE[1] } else { "no" }
+            )
+        })
         .collect();
     let mut text = format!(r#"{{"order_id":"huge-1","rows":[{}],"email":"{}"}}"#, rows.join(","), PRIVATE[0]);
     while text.len() < 5 << 20 {
@@ -73,7 +78,8 @@ async fn huge(desk: &mut Desk) -> (Uuid, Uuid) {
     ))
     .await;
     raw.execute(format!("UPDATE steps SET attempts = {} WHERE operation_id = {own}", ATTEMPTS + 1)).await;
-    raw.execute(format!("UPDATE dead_letters SET attempts = {} WHERE operation_id = {own}", ATTEMPTS + 1)).await;
+    raw.execute(format!("UPDATE dead_letters SET attempts = {} WHERE operation_id = {own}", ATTEMPTS + 1))
+        .await;
     (id, letter)
 }
 
@@ -85,7 +91,8 @@ async fn pages_of_a_huge_operation_stay_small(db: TestDatabase) {
     drop(tx);
     let thread = &excerpt.thread;
     assert!(thread.attempts.len() <= 27, "{} attempts are read", thread.attempts.len());
-    let bodies: usize = thread.attempts.iter().filter_map(|row| row.answer_body.as_ref()).map(String::len).sum();
+    let bodies: usize =
+        thread.attempts.iter().filter_map(|row| row.answer_body.as_ref()).map(String::len).sum();
     assert!(bodies <= 27 * 1_200, "{bodies} characters of answers are read");
 
     let mut olga = desk.signed_in(Role::Operator).await;
@@ -117,7 +124,9 @@ async fn every_record_of_a_long_history_can_be_reached(db: TestDatabase) {
     let start = vera.get(&format!("/operations/{id}")).await.expect(200);
     let numbers = |page: &Reply| -> Vec<usize> {
         let titles = page.all(".thread .attempt h3").into_iter();
-        titles.map(|(text, _)| text.split(' ').nth(1).and_then(|n| n.parse().ok()).expect("a number")).collect()
+        titles
+            .map(|(text, _)| text.split(' ').nth(1).and_then(|n| n.parse().ok()).expect("a number"))
+            .collect()
     };
     let mut seen: BTreeSet<usize> = numbers(&start).into_iter().filter(|number| *number > 1_000).collect();
     assert_eq!(seen.len(), 20);

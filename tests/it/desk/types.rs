@@ -74,7 +74,7 @@ async fn a_type_tells_what_it_brings_about_and_what_a_duplicate_would_do(db: Tes
         assert!(facts.contains(said), "{said}: {facts}");
     }
     let inputs = page.first("section[aria-labelledby=inputs]");
-    assert_eq!(inputs, "In its payload Order (people search by it) /order_id Private, shown hidden /email");
+    assert_eq!(inputs, "In its payload Order (people search by it) /order_id Private and hidden /email");
 
     let plain = vera.get("/types/plain").await.expect(200);
     let letters = plain.all("section[aria-labelledby=letters] a");

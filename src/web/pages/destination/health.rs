@@ -29,6 +29,8 @@ const KINDS: [(&str, &str, &[Outcome]); 4] = [
 pub struct Health {
     /// What was counted, in a sentence.
     pub counted: String,
+    /// What the highest column stands for.
+    pub highest: String,
     /// "Half of the answers took up to 120 ms, 95 of 100 up to 2 s."
     pub times: Option<String>,
     /// Outcomes by the hour; absent when nothing was sent.
@@ -97,6 +99,7 @@ impl Health {
         let hours = (0..HOURS).rev().zip(by_hour.iter().rev()).filter(|(_, rows)| !rows.is_empty());
         Self {
             counted,
+            highest: format!("The highest column is {} attempts.", grouped(Chart::highest(&columns))),
             times: times(sample).map(|(p50, p95, answers)| {
                 format!(
                     "Half of {} answers took up to {}; 95 of 100 took up to {}.",
