@@ -25,7 +25,7 @@ const OTHERS: usize = 24;
 /// settled.
 const MOST_OPEN: i64 = 40;
 /// How long the colleague waits for their dead letters.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What stops the shop.
 #[derive(Debug, thiserror::Error)]

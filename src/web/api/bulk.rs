@@ -12,10 +12,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::MOST_BODY;
-use super::call::{Act as Asked, Sent};
+use super::call::{Act as Asked, Sent, action_id, parse};
 use super::dead_letters::PARAMETERS;
-use super::operations::{header_key, id};
+use super::operations::id;
 use super::problem::Problem;
 use super::tokens::Caller;
 use crate::domain::actor::Right;
@@ -156,16 +155,10 @@ struct Why {
 
 /// A body that may be left out.
 fn said<T: DeserializeOwned + Default>(body: Result<Bytes, BytesRejection>) -> Result<T, Problem> {
-    let body = body.map_err(|_| Problem::too_large(MOST_BODY))?;
-    if body.is_empty() {
-        return Ok(T::default());
+    match &body {
+        Ok(bytes) if bytes.is_empty() => Ok(T::default()),
+        _ => parse(body),
     }
-    serde_json::from_slice(&body).map_err(|error| Problem::malformed(format!("The body: {error}.")))
-}
-
-/// The caller's id of this word; a caller that sends none cannot repeat it.
-fn action_id(web: &Web, headers: &HeaderMap) -> Result<String, Problem> {
-    Ok(header_key(headers)?.unwrap_or_else(|| web.engine.ambient().opaque().to_string()))
 }
 
 /// `POST /api/v1/bulk/{id}/pause`

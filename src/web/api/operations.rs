@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use super::call::action_id;
 use super::problem::Problem;
 use super::tokens::Caller;
 use super::{MOST_BATCH, MOST_BODY};
@@ -231,7 +232,7 @@ pub async fn lookup(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     caller.require(Right::Replay)?;
-    let action_id = header_key(&headers)?.unwrap_or_else(|| web.engine.ambient().opaque().to_string());
+    let action_id = action_id(&web, &headers)?;
     let request = Request { actor: &caller.actor, action_id: &action_id, reason: "", origin: &caller.origin };
     let gate = web.engine.gate();
     let question = ask::ask(gate, self::id(&id)?, &request).await?;

@@ -152,7 +152,10 @@ impl Telling<'_, '_> {
 
     fn came_back(&self, row: &AttemptRow) -> Option<Answer> {
         let path = format!("/operations/{}/attempts/{}/answer", row.operation_id, row.id);
-        let whole = self.tale.private("Download the body as it came", path, self.csrf);
+        let what = if row.cause == Cause::Lookup { "question" } else { "attempt" };
+        let step = self.tale.step(row.position).map_or_else(String::new, |step| words::step_name(&step.name));
+        let words = format!("Download what {what} {} of {step} brought", row.number);
+        let whole = self.tale.private(&words, path, self.csrf);
         // Where the right is missing, the payload's button says so, once.
         let whole = Some(whole).filter(|whole| whole.needs.is_none());
         request::came_back(self.tale, row, self.most_body, whole)

@@ -26,31 +26,37 @@ impl Drop for Broken {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pages_keep_the_common_rules() {
+async fn pages_keep_the_common_rules_by_day() {
+    keep_the_rules(false, Rules::All).await;
+}
+
+/// By night for what night changes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_keep_the_common_rules_by_night() {
+    keep_the_rules(true, Rules::Colours).await;
+}
+
+async fn keep_the_rules(dark: bool, rules: Rules) {
     let scene = Scene::start(plain).await;
-    let browser = Browser::open(Setup::default()).await;
+    let browser = Browser::open(Setup { dark, ..Setup::default() }).await;
     let mut broken = Broken::default();
     for page in &scene.doors {
-        keeps_the_rules(&browser, &scene, page, &mut broken).await;
+        keeps_the_rules(&browser, &scene, page, rules, &mut broken).await;
     }
     scene.sign_in(&browser).await;
     for page in &scene.pages {
-        keeps_the_rules(&browser, &scene, page, &mut broken).await;
+        keeps_the_rules(&browser, &scene, page, rules, &mut broken).await;
     }
 }
 
-/// Narrow as it comes, wide with everything open; by night for what night changes.
-async fn keeps_the_rules(browser: &Browser, scene: &Scene, page: &Page, broken: &mut Broken) {
+/// Narrow as it comes, wide with everything open.
+async fn keeps_the_rules(browser: &Browser, scene: &Scene, page: &Page, rules: Rules, broken: &mut Broken) {
     browser.set_width(400).await;
     browser.goto(&scene.url(page)).await;
-    broken.add(page.name, ", narrow", browser.violations(Rules::All).await);
-    browser.set_dark(true).await;
-    broken.add(page.name, ", narrow, dark", browser.violations(Rules::Colours).await);
+    broken.add(page.name, ", narrow", browser.violations(rules).await);
     browser.set_width(1280).await;
     browser.open_everything().await;
-    broken.add(page.name, ", dark", browser.violations(Rules::Colours).await);
-    browser.set_dark(false).await;
-    broken.add(page.name, "", browser.violations(Rules::All).await);
+    broken.add(page.name, "", browser.violations(rules).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

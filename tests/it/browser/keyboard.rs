@@ -86,7 +86,10 @@ async fn no_page_holds_the_keyboard_or_hides_it() {
     let mut wrong = Vec::new();
     for page in &scene.pages {
         browser.goto(&scene.url(page)).await;
-        browser.open_everything().await;
+        // Not the menus, which lie over what stands behind them.
+        let open =
+            "for (const part of document.querySelectorAll('main details:not(.menu)')) part.open = true";
+        browser.evaluate(open, Vec::new()).await;
         let mut last = None;
         let mut stays = 0;
         loop {
@@ -97,7 +100,7 @@ async fn no_page_holds_the_keyboard_or_hides_it() {
             if let Some(why) = stop.hidden.filter(|_| stays == 0) {
                 wrong.push(format!("{}: “{}”: {why}", page.name, stop.name));
             }
-            if stays > 5 {
+            if stays > 8 {
                 wrong.push(format!("{}: “{}” holds the keyboard", page.name, stop.name));
                 break;
             }

@@ -70,9 +70,7 @@ impl Scene {
         let page = |name, route, path: String| Page { name, route, path };
         let letter = |name, id| page(name, "/dead-letters/{id}", format!("/dead-letters/{id}"));
         let fixed = |name, route: &'static str| page(name, route, route.to_owned());
-        let form = |name, route: &'static str, id| {
-            page(name, route, route.replace("{id}", &format!("{id}")))
-        };
+        let form = |name, route: &'static str, id| page(name, route, route.replace("{id}", &format!("{id}")));
         let doors = vec![
             fixed("login", "/login"),
             page("setup", "/setup/{token}", format!("/setup/{link}")),

@@ -68,7 +68,13 @@ impl Stage<'_> {
         self.fail_at(kind, &format!("/{kind}"), key, behaviour).await
     }
 
-    pub(super) async fn fail_at(&self, kind: &str, path: &str, key: &str, behaviour: Behaviour) -> (Uuid, Uuid) {
+    pub(super) async fn fail_at(
+        &self,
+        kind: &str,
+        path: &str,
+        key: &str,
+        behaviour: Behaviour,
+    ) -> (Uuid, Uuid) {
         self.served.destination.script(path, [behaviour]);
         let operation = self.served.submit(self.submission(kind, key)).await;
         let letter = self.served.wait_for(operation, |thread| Some(thread.live_letter()?.id)).await;
@@ -132,7 +138,8 @@ impl Stage<'_> {
         let (_, letter) = self.fail("plain", key, Behaviour::CloseAfterRead { effect: true }).await;
         let how =
             Resolve { resolution: Resolution::CompletedAtDestination, reference: Some(text("TCK-98", 180)) };
-        self.act("Found by hand", async |gate, request| resolve(gate, letter, &how, request).await.unwrap()).await;
+        self.act("Found by hand", async |gate, request| resolve(gate, letter, &how, request).await.unwrap())
+            .await;
         letter
     }
 

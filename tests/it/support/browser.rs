@@ -42,20 +42,20 @@ pub(crate) struct Browser {
     pub(crate) client: Client,
     // Declared, and so dropped, in this order: the folder goes when nobody writes to it any more.
     _driver: Driver,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Browser {
     pub(crate) async fn open(setup: Setup) -> Self {
         let folder = tempfile::tempdir().expect("a folder for all that the browser writes");
         let driver = Driver::start(folder.path());
-        let capabilities = capabilities(&setup, &folder.path().join("profile"));
+        let capabilities = capabilities(&setup, folder.path());
         let client = ClientBuilder::new(HttpConnector::new())
             .capabilities(serde_json::from_value(capabilities).expect("capabilities are an object"))
             .connect(&driver.url)
             .await
             .expect("Chromium starts; see tests/run for the packages it needs");
-        let browser = Self { client, _driver: driver, _folder: folder };
+        let browser = Self { client, _driver: driver, folder };
         browser.set_width(setup.width).await;
         browser.set_dark(setup.dark).await;
         browser
@@ -102,6 +102,21 @@ impl Browser {
         if let Err(error) = fill(&control, value).await {
             panic!("filling in “{label}”: {error}");
         }
+    }
+
+    /// The text of the one file that was downloaded.
+    pub(crate) async fn downloaded(&self) -> String {
+        let folder = self.folder.path().join(DOWNLOADS);
+        let file = self
+            .wait_for("a download", async || {
+                let files = fs::read_dir(&folder).map_err(|error| error.to_string())?;
+                let mut files: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+                // One that is still written has another name.
+                let done = files.len() == 1 && files[0].extension().is_none_or(|it| it != "crdownload");
+                if done { Ok(files.remove(0)) } else { Err(format!("{files:?}")) }
+            })
+            .await;
+        fs::read_to_string(file).expect("a text")
     }
 
     /// The visible text of the one visible element that matches.
@@ -218,7 +233,10 @@ fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-fn capabilities(setup: &Setup, profile: &Path) -> Value {
+/// Inside a browser's own folder.
+const DOWNLOADS: &str = "downloads";
+
+fn capabilities(setup: &Setup, folder: &Path) -> Value {
     let mut options = json!({
         "args": [
             "--headless=new",
@@ -238,10 +256,14 @@ fn capabilities(setup: &Setup, profile: &Path) -> Value {
             "--disable-sync",
             // A host of the house's own network, as far as the browser can tell.
             "--host-resolver-rules=MAP desk.test 127.0.0.1",
-            format!("--user-data-dir={}", profile.display()),
+            format!("--user-data-dir={}", folder.join("profile").display()),
         ],
         // 2: blocked, as by a person's own settings.
-        "prefs": { "profile.managed_default_content_settings.javascript": if setup.script { 1 } else { 2 } },
+        "prefs": {
+            "profile.managed_default_content_settings.javascript": if setup.script { 1 } else { 2 },
+            "download.default_directory": folder.join(DOWNLOADS),
+            "download.prompt_for_download": false,
+        },
     });
     if let Ok(chromium) = env::var("DLO_TEST_CHROMIUM") {
         options["binary"] = chromium.into();

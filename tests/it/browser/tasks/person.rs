@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use fantoccini::Locator;
 use fantoccini::elements::{Element, ElementRef};
 use fantoccini::key::Key;
 use serde_json::{Value, json};
@@ -110,6 +111,13 @@ impl Person {
         self.click(&self.find("use", words, Some(row)).await).await;
     }
 
+    /// Presses the button that stands in the form with a field of this label.
+    pub(super) async fn uses_in_form(&self, label: &str, words: &str) {
+        let field = self.find("field", label, None).await;
+        let button = format!("./ancestor::form//button[normalize-space()='{words}']");
+        self.click(&field.find(Locator::XPath(&button)).await.unwrap()).await;
+    }
+
     /// Writes over what is in the field of this label.
     pub(super) async fn writes(&self, label: &str, text: &str) {
         let field = self.find("field", label, None).await;
@@ -123,9 +131,25 @@ impl Person {
         self.browser.press(Key::Enter).await;
     }
 
-    /// Ticks a box, or takes one of several.
-    pub(super) async fn ticks(&self, label: &str) {
-        self.click(&self.find("field", label, None).await).await;
+    /// Takes an entry of the list of this label.
+    pub(super) async fn chooses(&self, label: &str, entry: &str) {
+        let field = self.find("field", label, None).await;
+        field.select_by_label(entry).await.unwrap_or_else(|error| panic!("{entry}: {error}"));
+    }
+
+    /// The text of the file that was fetched.
+    pub(super) async fn fetched(&self) -> String {
+        self.browser.downloaded().await
+    }
+
+    /// Reads the page anew until it says so.
+    pub(super) async fn reads_until(&self, words: &str) {
+        let start = Instant::now();
+        while !self.reads().await.contains(words) {
+            assert!(start.elapsed() < PATIENCE, "“{words}” did not come:\n{}", self.reads().await);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            self.browser.client.refresh().await.unwrap();
+        }
     }
 
     async fn click(&self, element: &Element) {
