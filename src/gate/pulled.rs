@@ -117,6 +117,8 @@ impl Gate {
         }
         // Its answer was lost, so that it says it again.
         if row.outcome == outcome {
+            // The row of work was held to read this: the next step's is the same row.
+            tx.undo().await?;
             return Ok(Heard::Repeated);
         }
         let work = match work {

@@ -286,6 +286,15 @@ impl Tx {
         Ok(())
     }
 
+    /// Undoes it and frees what it held at once; one that is dropped does so a moment later.
+    pub async fn undo(self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(tx) => tx.rollback().await?,
+            Self::Postgres(tx) => tx.rollback().await?,
+        }
+        Ok(())
+    }
+
     /// Whether it is on PostgreSQL, for the few statements that must differ.
     pub fn is_postgres(&self) -> bool {
         matches!(self, Self::Postgres(_))
