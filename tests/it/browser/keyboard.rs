@@ -137,3 +137,24 @@ async fn a_menu_gives_the_keyboard_back() {
     browser.press_with(Key::Shift, Key::Tab).await;
     assert!(browser.stop().await.expect("a stop").index < menu.index);
 }
+
+/// A dialog has a name, takes the keyboard and gives it back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dialog_takes_the_keyboard_and_gives_it_back() {
+    let served = Served::start().await;
+    served.add("olga", Role::Operator).await;
+    let browser = Browser::open(Setup::default()).await;
+    browser.goto(&served.url).await;
+    super::desk::sign_in(&browser, "olga").await;
+    let opener = tab_to(&browser, "Keys").await;
+    browser.press(Key::Enter).await;
+    browser.wait_for_text("Row before").await;
+    let tree = browser.tree().await;
+    let dialogs: Vec<&str> = tree.of("dialog").map(|node| node.name.as_str()).collect();
+    assert_eq!(dialogs, ["Keys"]);
+    let focused = tree.focused().expect("something has the keyboard");
+    assert!(focused.inside.iter().any(|role| role == "dialog"), "{focused:?}");
+    browser.press(Key::Escape).await;
+    let after = browser.stop().await.expect("a stop");
+    assert_eq!((after.name, after.hidden), (opener.name, None));
+}

@@ -65,7 +65,7 @@ async fn keys_move_tick_and_act_and_never_while_somebody_types() {
 
     // What is ticked is what the key acts on.
     press(&browser, "e").await;
-    browser.wait_for_text("There is nothing here").await;
+    browser.wait_for_text("Resolve many").await;
     let place = browser.client.current_url().await.unwrap();
     let sent: Vec<(String, String)> = place.query_pairs().into_owned().collect();
     assert_eq!(place.path(), "/bulk/new");

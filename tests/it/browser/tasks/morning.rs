@@ -56,7 +56,7 @@ async fn finds_a_customers_orders_and_which_may_have_completed() {
 
     // Which of them may have one after all?
     olga.uses("Dead letters").await;
-    olga.writes("Customer, order, key, correlation id or reference", "C-20").await;
+    olga.writes("Customer, order, key or reference", "C-20").await;
     olga.uses("Filter").await;
     olga.sees("3 shown").await;
     let unclear = olga.rows("May have completed").await;
