@@ -136,7 +136,8 @@
       return button.click();
     }
     const link = row?.querySelector('.main a[href^="/dead-letters/"]');
-    if (link) return location.assign(`${link.pathname}/${action}`);
+    // Assigning has no page of its own: it is a form on the dead letter's.
+    if (link) return action === "assign" ? link.click() : location.assign(`${link.pathname}/${action}`);
     if (row || one("main tbody [name=id]")) return undefined;
     const place = one(`main a[href$="/${action}"]`) ?? one(`main a[href*="/${action}?"]`);
     if (place) return place.click();

@@ -32,6 +32,18 @@ impl OperationType {
         Ok(Some(OperationKey::new(text)?))
     }
 
+    /// The names in `search` whose values are shown masked.
+    pub fn private_ids(&self) -> Vec<&str> {
+        let masked = |pointer: &str| {
+            self.mask.iter().any(|mask| {
+                pointer
+                    .strip_prefix(mask.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+        };
+        self.search.iter().filter(|(_, pointer)| masked(pointer)).map(|(name, _)| name.as_str()).collect()
+    }
+
     /// What people search this operation by: name and value, without those the payload lacks.
     pub fn search_values(&self, payload: &Value) -> Vec<(String, String)> {
         let found = |(name, pointer): &(String, String)| {

@@ -157,7 +157,7 @@ impl Progress {
                 (of(S::Sent), "not yet answered"),
             ],
             BulkAction::Resolve => [(of(S::Done), "closed"), (0, ""), (0, ""), (0, ""), (0, "")],
-            BulkAction::Assign => [(of(S::Done), "handed over"), (0, ""), (0, ""), (0, ""), (0, "")],
+            BulkAction::Assign => [(of(S::Done), "assigned"), (0, ""), (0, ""), (0, ""), (0, "")],
         };
         let others =
             [(of(S::AlreadyDone), "already done"), (of(S::Refused), "refused"), (of(S::Waiting), "waiting")];

@@ -22,6 +22,9 @@ use super::dead_letter::{Certainty, NextAction};
 use super::decide::ParkReason;
 use symptoms::{happened, leaves_doubt};
 
+/// What stands in a hidden value's place. It tells nothing of the value, not even its length.
+pub const HIDDEN: &str = "\u{2022}\u{2022}\u{2022}";
+
 /// What a sentence is made from. Names are as configured.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {

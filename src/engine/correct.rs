@@ -80,6 +80,9 @@ pub enum Uncorrectable {
     /// A person's word settled it otherwise.
     #[error("{0}")]
     Closed(String),
+    /// What stands for a private value on a page would be sent as the value.
+    #[error("the payload holds {}, which stands for a private value; write the value itself", words::HIDDEN)]
+    Masked,
     /// The data is what it was.
     #[error("nothing is changed: the payload is the one that it has; replay it instead")]
     Unchanged,
@@ -268,6 +271,10 @@ async fn place(
     stands?;
     if draft.digest == thread.operation.digest {
         return Err(Uncorrectable::Unchanged.into());
+    }
+    let was_there = thread.payload.as_deref().is_some_and(|payload| payload.contains(words::HIDDEN));
+    if draft.holds_mask() && !was_there {
+        return Err(Uncorrectable::Masked.into());
     }
     let origin = || Origin {
         correlation_id: thread.operation.correlation_id.clone(),

@@ -9,6 +9,7 @@ use crate::config::{Config, OperationType};
 use crate::domain::ambient::Ambient;
 use crate::domain::key::{DestinationKey, OperationKey, PayloadDigest};
 use crate::domain::operation::{NewOperation, NewStep};
+use crate::domain::words::HIDDEN;
 
 /// A payload that an operation of its type can be made of.
 pub(super) struct Draft<'c> {
@@ -40,6 +41,19 @@ impl<'c> Draft<'c> {
         let digest = PayloadDigest::of(&payload).map_err(malformed)?;
         let value = serde_json::from_str(payload.get()).map_err(malformed)?;
         Ok(Self { kind, digest, payload, value })
+    }
+
+    /// A text in it has what stands for private values in its place.
+    pub(super) fn holds_mask(&self) -> bool {
+        fn any(value: &Value) -> bool {
+            match value {
+                Value::String(text) => text.contains(HIDDEN),
+                Value::Array(items) => items.iter().any(any),
+                Value::Object(members) => members.values().any(any),
+                _ => false,
+            }
+        }
+        !self.kind.mask.is_empty() && any(&self.value)
     }
 
     /// The key that the type makes of it; absent when the type leaves that to the caller.

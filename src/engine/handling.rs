@@ -55,16 +55,37 @@ pub async fn snooze(
     until: Option<Timestamp>,
     request: &Request<'_>,
 ) -> Result<(), ActionError> {
+    let words = until.map(Timestamp::rfc3339).unwrap_or_default();
+    sleep(gate, letter, until, &words, request).await
+}
+
+/// The same from now on. A second click comes a moment later and asks for the same all the same.
+pub async fn snooze_for(
+    gate: &Gate,
+    letter: Uuid,
+    span: Duration,
+    request: &Request<'_>,
+) -> Result<(), ActionError> {
+    let until = gate.ambient().now().plus(span);
+    sleep(gate, letter, Some(until), &format!("for {} s", span.as_secs()), request).await
+}
+
+async fn sleep(
+    gate: &Gate,
+    letter: Uuid,
+    until: Option<Timestamp>,
+    asked: &str,
+    request: &Request<'_>,
+) -> Result<(), ActionError> {
     let why = remark(request.reason)?;
     let now = gate.ambient().now();
     if until.is_some_and(|until| until <= now) {
-        return Err(ActionError::Invalid("the time to put it off until is over already".to_owned()));
+        return Err(ActionError::Invalid("the time to snooze it until is over already".to_owned()));
     }
     if until.is_some_and(|until| until > now.plus(MAX_SNOOZE)) {
-        return Err(ActionError::Invalid("it can be put off for at most 90 days".to_owned()));
+        return Err(ActionError::Invalid("it can be snoozed for at most 90 days".to_owned()));
     }
-    let until_words = until.map(Timestamp::rfc3339);
-    let subject = format!("snooze {letter} {}", until_words.as_deref().unwrap_or_default());
+    let subject = format!("snooze {letter} {asked}");
     let Some(mut held) = Held::take(gate, letter, request, &subject).await? else { return Ok(()) };
     if !dead_letters::snooze(&mut held.tx, letter, until).await? {
         return Err(ActionError::NotOpen(held.row.status));

@@ -204,7 +204,8 @@ impl Round {
     ) -> Result<(), StoreError> {
         match task {
             Task::Erase => {
-                retention::erase(tx, operations, &kind.map(private).unwrap_or_default()).await?;
+                retention::erase(tx, operations, &kind.map(OperationType::private_ids).unwrap_or_default())
+                    .await?;
                 step.erased += operations.len();
             }
             Task::Forget => {
@@ -214,14 +215,4 @@ impl Round {
         }
         Ok(())
     }
-}
-
-/// The business ids of a type that are shown masked: they go with the payload.
-fn private(kind: &OperationType) -> Vec<&str> {
-    let masked = |pointer: &str| {
-        kind.mask.iter().any(|mask| {
-            pointer.strip_prefix(mask.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
-    };
-    kind.search.iter().filter(|(_, pointer)| masked(pointer)).map(|(name, _)| name.as_str()).collect()
 }

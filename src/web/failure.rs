@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::page::{Layout, render_as};
 use super::pages::error::ErrorPage;
+use super::view::Reference;
 use crate::accounts::AccountError;
 use crate::domain::actor::{Actor, Right};
 use crate::domain::filter::FilterError;
@@ -84,9 +85,11 @@ impl Failure {
     /// Title, what happened, what to do.
     fn words(&self) -> (&'static str, String, &'static str) {
         match self {
-            Self::SignInFirst(_) => {
-                ("Sign in first", "You are not signed in.".into(), "Sign in and try again.")
-            }
+            Self::SignInFirst(_) => (
+                "Sign in first",
+                "You are not signed in, or not any more.".into(),
+                "Nothing was changed. Sign in and try again.",
+            ),
             Self::NotFound => (
                 "There is nothing here",
                 "No page, operation or dead letter has this address.".into(),
@@ -143,25 +146,35 @@ impl Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        if let Self::SignInFirst(to) = &self {
-            let query: String = url::form_urlencoded::byte_serialize(to.as_bytes()).collect();
-            let address = if to == "/" { "/login".to_owned() } else { format!("/login?next={query}") };
-            return (StatusCode::SEE_OTHER, [(header::LOCATION, address)]).into_response();
-        }
         if let Self::Broken(text) = &self {
             tracing::error!(error = text, "a page failed");
         }
         let (title, happened, to_do) = self.words();
+        // A form that came without a session has its words handed back on a page.
+        let status = if matches!(self, Self::SignInFirst(_)) { StatusCode::FORBIDDEN } else { self.status() };
         let page = ErrorPage {
             layout: Layout::outside(title, ""),
-            status: self.status().as_u16(),
+            status: status.as_u16(),
             title: title.to_owned(),
             happened,
             next_step: to_do.to_owned(),
-            link: None,
+            link: matches!(self, Self::SignInFirst(_)).then(|| Reference::here("Sign in", "/login")),
+            typed: Vec::new(),
             request_id: super::request_id::current(),
         };
-        render_as(self.status(), &page)
+        let mut answer = match &self {
+            Self::SignInFirst(to) => {
+                let query: String = url::form_urlencoded::byte_serialize(to.as_bytes()).collect();
+                let address = if to == "/" { "/login".to_owned() } else { format!("/login?next={query}") };
+                (StatusCode::SEE_OTHER, [(header::LOCATION, address)]).into_response()
+            }
+            _ => render_as(status, &page),
+        };
+        // What another site put into a form is not said in our name.
+        if !matches!(self, Self::OtherSite) {
+            answer.extensions_mut().insert(page);
+        }
+        answer
     }
 }
 

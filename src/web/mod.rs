@@ -22,6 +22,7 @@ pub mod sessions;
 pub mod tell;
 pub mod throttle;
 pub mod timeline;
+pub mod typed;
 pub mod view;
 
 #[cfg(test)]
@@ -64,9 +65,6 @@ pub struct Web {
     pub(crate) live: live::Live,
 }
 
-/// The largest form that is read, in bytes.
-const MOST_FORM: usize = 256 * 1024;
-
 /// Answers requests until told to stop, then lets those under way end.
 pub async fn serve(engine: Engine, listener: TcpListener, mut stop: watch::Receiver<bool>) -> io::Result<()> {
     let live = live::Live::new(&engine);
@@ -95,7 +93,8 @@ fn build(engine: Engine, live: live::Live) -> Router {
     let statics = Router::new().route("/static/{name}", get(assets::serve)).layer(CompressionLayer::new());
     let desk = pages::routes()
         .merge(live::routes())
-        .layer(DefaultBodyLimit::max(MOST_FORM))
+        .layer(axum::middleware::from_fn(typed::stays))
+        .layer(DefaultBodyLimit::max(typed::MOST_FORM))
         .layer(session_layer(&web, https))
         .layer(header_layer(header::CACHE_CONTROL, "no-store"));
     let mut router = Router::new()

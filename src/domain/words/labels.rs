@@ -297,7 +297,7 @@ pub const fn right(value: Right) -> &'static str {
         Right::Submit => "hand in operations",
         Right::Replay => "replay",
         Right::Correct => "correct",
-        Right::Resolve => "resolve, assign, put off and note",
+        Right::Resolve => "resolve, assign, snooze and note",
         Right::Bulk => "act on many at once",
         Right::PauseDestination => "pause and resume destinations",
         Right::Work => "carry out steps left to programs",
@@ -348,7 +348,9 @@ pub const fn bulk_action(value: BulkAction) -> Label {
             "Each is tried again with its own key, through the same checks as a replay of one.",
         ),
         BulkAction::Resolve => label("Resolve", "Each is closed. Nothing is sent and nothing is deleted."),
-        BulkAction::Assign => label("Assign", "Each is handed to one person, or to nobody. Nothing is sent."),
+        BulkAction::Assign => {
+            label("Assign", "Each is assigned to one person, or to nobody. Nothing is sent.")
+        }
         BulkAction::Lookup => {
             label("Ask", "The destination of each is asked what it knows. Nothing is sent again by it.")
         }
@@ -378,7 +380,7 @@ pub const fn bulk_member(action: BulkAction, value: MemberState) -> &'static str
         (_, MemberState::Failed) => "failed again",
         (_, MemberState::Closed) => "closed by a person meanwhile",
         (BulkAction::Lookup, MemberState::Done) => "answered",
-        (BulkAction::Assign, MemberState::Done) => "handed over",
+        (BulkAction::Assign, MemberState::Done) => "assigned",
         (_, MemberState::Done) => "closed",
         (_, MemberState::AlreadyDone) => "already done",
         (_, MemberState::Refused) => "refused",

@@ -21,7 +21,7 @@ use crate::store::dead_letters::{self, DeadLetterRow};
 use crate::web::Web;
 
 /// What the list takes.
-pub(super) const PARAMETERS: [&str; 13] = [
+pub(super) const PARAMETERS: [&str; 15] = [
     "status",
     "certainty",
     "type",
@@ -30,6 +30,8 @@ pub(super) const PARAMETERS: [&str; 13] = [
     "severity",
     "assignee",
     "next_action",
+    "age",
+    "snoozed",
     "search",
     "from",
     "to",

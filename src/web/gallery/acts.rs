@@ -207,6 +207,11 @@ pub(super) fn account(w: &Words) -> AccountPage {
 
 pub(super) fn error(w: &Words, inside: bool) -> ErrorPage {
     ErrorPage {
+        typed: if inside {
+            vec![("Reason".to_owned(), w.t("The CRM team entered them by hand."))]
+        } else {
+            Vec::new()
+        },
         layout: if inside {
             layout(w, "No such dead letter", Section::DeadLetters)
         } else {

@@ -74,6 +74,7 @@ pub(super) fn form(w: &Words, shut: Option<String>) -> BulkNewPage {
             resolution_error: w.some("Many at once have no one reference."),
             no_reference: false,
             assignee: String::new(),
+            refused: w.some("Nobody who may sign in is called otto."),
         },
         people: select(w, "assignee", "Who is to have them", &["Nobody", "anna.k", "otto"], 1),
         shut,

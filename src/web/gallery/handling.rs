@@ -13,6 +13,7 @@ use crate::web::view::{Button, Field, Reference};
 
 fn page(w: &Words, edit: Result<Edit, Shut>, problems: Vec<(String, String)>) -> CorrectPage {
     CorrectPage {
+        typed: Vec::new(),
         layout: layout(w, "Correct", Section::DeadLetters),
         back: back(w),
         action: format!("{ID}/correct"),
@@ -69,6 +70,7 @@ pub(super) fn compare(w: &Words) -> ComparePage {
         new,
     };
     ComparePage {
+        unlisted: 1_234,
         layout: layout(w, "Compare the correction", Section::DeadLetters),
         back: back(w),
         action: format!("{ID}/correct"),

@@ -178,7 +178,7 @@ fn members_of(row: &BulkRow) -> usize {
 async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -> Result<Response, Failure> {
     let given = list::parameters(query.as_deref());
     let page = Page { limit: LIMIT, ..Parameters(&given).page()? };
-    let now = web.engine.ambient().now();
+    let seen = who.seen(web.engine.ambient().now());
     let layout = who.layout("Bulk actions", Section::Bulk).await;
     let mut tx = web.engine.db().read().await?;
     let layout = list::rail(&mut tx, layout).await?;
@@ -200,7 +200,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
         what: format!("{} of {}", words::bulk_action(row.action).label, dead_letters(members_of(&row))),
         stands: Standing::of(&row),
         bar: Bar::of(row.action, progress),
-        created: When::at(row.created_at, now),
+        created: When::at(row.created_at, seen),
         name: row.name,
         by: row.created_by,
     };

@@ -21,11 +21,16 @@ use crate::web::labels;
 use crate::web::page::{Layout, Section, render, render_as};
 use crate::web::tell::change::{self, Row};
 use crate::web::tell::fields::{self, Kind, Leaf};
+use crate::web::tell::mask::HIDDEN;
 use crate::web::tell::{Tale, card, list};
-use crate::web::view::{Button, Field, Reference};
+use crate::web::typed;
+use crate::web::view::{Button, Field, Reference, grouped};
 
 /// Larger payloads, in bytes, are for programs: a form of them would be refused for its size.
 const MOST_EDITED: usize = 64 * 1024;
+
+/// More values than this are not shown where they stay as they are.
+const MOST_COMPARED: usize = 200;
 
 /// What a form sends that is no part of the correction itself.
 const NOT_CARRIED: [&str; 4] = ["csrf", "action_id", "step", "reason"];
@@ -46,6 +51,8 @@ pub struct CorrectPage {
     pub sentence: String,
     /// The payload; or why it cannot be corrected here.
     pub edit: Result<Edit, Shut>,
+    /// What was typed meanwhile, where it cannot be corrected here any more.
+    pub typed: Vec<(String, String)>,
     /// A key of one's own; empty for the one that is made.
     pub key: Field,
     /// What is wrong, with the id of the field.
@@ -108,8 +115,10 @@ pub struct ComparePage {
     pub action: String,
     /// One click is one correction.
     pub action_id: String,
-    /// Every value of either payload.
+    /// The values of either payload: of many, those that change.
     pub rows: Vec<Row>,
+    /// So many more stay as they are.
+    pub unlisted: usize,
     /// The key as it is.
     pub old_key: String,
     /// The new operation's.
@@ -129,6 +138,12 @@ impl ComparePage {
             1 => "1 value changes".to_owned(),
             n => format!("{n} values change"),
         }
+    }
+
+    /// What is not listed, in words.
+    pub fn others(&self) -> Option<String> {
+        let words = |n| format!("{} more values stay as they are and are not listed.", grouped(n));
+        (self.unlisted > 0).then(|| words(self.unlisted))
     }
 }
 
@@ -213,7 +228,12 @@ async fn page(
         None => edit(case, &tale, sent, as_json, &problems),
     };
     let wrong_key = problems.iter().find(|(id, _)| id == "key").map(|(_, why)| why.clone());
+    let typed = match (&edit, sent) {
+        (Err(_), Some(sent)) => typed::written(sent.without(&[])),
+        _ => Vec::new(),
+    };
     Ok(CorrectPage {
+        typed,
         layout,
         back: case.back(&tale),
         action: format!("{}/correct", case.path()),
@@ -343,12 +363,18 @@ async fn compare(
 ) -> Result<ComparePage, Failure> {
     let layout = case.layout(web, who, "Compare the correction").await?;
     let tale = case.tale(web, who);
+    let mut rows = change::rows(old, new, &tale.mask);
+    let all = rows.len();
+    if all > MOST_COMPARED {
+        rows.retain(|row| row.changed);
+    }
     Ok(ComparePage {
         layout,
         back: case.back(&tale),
         action: format!("{}/correct", case.path()),
         action_id: case::action_id(web, Some(sent)),
-        rows: change::rows(old, new, &tale.mask),
+        unlisted: all - rows.len(),
+        rows,
         old_key: tale.mask.text(&case.preview.thread.operation.key),
         new_key: tale.mask.text(&outlook.key),
         why_key: match outlook.from {
@@ -372,6 +398,13 @@ fn problems(tale: &Tale<'_>, error: CorrectError) -> Result<Vec<(String, String)
         CorrectError::Stands(Uncorrectable::Unchanged) => {
             about("payload", "nothing is changed: change a value, or replay it as it is".to_owned())
         }
+        CorrectError::Stands(Uncorrectable::Masked) => about(
+            "payload",
+            format!(
+                "{HIDDEN} stands for a private value and is not it: leave the value empty, or out of the JSON, and \
+                 it is kept as it is"
+            ),
+        ),
         CorrectError::Stands(why) => about("payload", why.to_string()),
         taken @ CorrectError::KeyTaken { .. } => about("key", taken.to_string()),
     })

@@ -55,7 +55,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
         causes.extend(causes::by_id(&mut tx, asked, now).await?);
     }
     let people = accounts::users(&mut tx).await?;
-    let rows = present(&mut tx, config, &listed.items, now).await?;
+    let rows = present(&mut tx, config, &listed.items, who.seen(now)).await?;
     let keep = views::keep(&mut tx, &web, &who, &asked.pairs()).await?;
     let handled = match (count, asked.is_default()) {
         (0, true) => Some(dead_letters::figures(&mut tx, now).await?),
@@ -71,7 +71,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
         first: asked.first(),
         rest_set: rest.iter().filter(|select| select.choices.first().is_some_and(|any| !any.chosen)).count(),
         rest,
-        chips: asked.chips(&causes, now),
+        chips: asked.chips(&causes, who.seen(now)),
         keep,
         rows,
         pager: list::pager(PATH, &asked.pairs(), page.limit, &listed),
@@ -89,8 +89,8 @@ fn quiet(figures: &dead_letters::Figures) -> String {
     }
     match figures.snoozed {
         0 => {}
-        1 => lines.push("One is put off and comes back at its time.".to_owned()),
-        n => lines.push(format!("{} are put off and come back at their time.", list::number(n))),
+        1 => lines.push("One is snoozed and comes back at its time.".to_owned()),
+        n => lines.push(format!("{} are snoozed and come back at their time.", list::number(n))),
     }
     lines.join(" ")
 }

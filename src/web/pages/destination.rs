@@ -126,7 +126,7 @@ async fn page(web: &Web, who: &Signed, name: &str, reason: Field) -> Result<Dest
     let known = config.destinations.get(name).ok_or(Failure::NotFound)?;
     let mut tx = web.engine.db().read().await?;
     let standing = destinations::standing(&mut tx, config, name).await?.ok_or(Failure::NotFound)?;
-    let it = row(known, &standing, seen);
+    let it = row(config, known, &standing, seen);
     let layout = list::rail(&mut tx, who.layout(it.title.clone(), Section::Destinations).await).await?;
     let health = Health::load(&mut tx, name, seen).await?;
     let lane = nodes::lane(&mut tx, name, seen.now, list::MOST_COUNTED + 1).await?;

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 
+use super::triage::causes::why_paused;
 use crate::config::{Config, Destination, promise};
 use crate::domain::actor::Right;
 use crate::domain::words;
@@ -80,8 +81,9 @@ async fn show(State(web): State<Web>, who: Signed) -> Result<Response, Failure> 
     let standings = destinations::standings(&mut tx, config).await?;
     let layout = list::rail(&mut tx, who.layout("Destinations", Section::Destinations).await).await?;
     drop(tx);
-    let row =
-        |standing: &Standing| Some(row(config.destinations.get(&standing.health.name)?, standing, seen));
+    let row = |standing: &Standing| {
+        Some(row(config, config.destinations.get(&standing.health.name)?, standing, seen))
+    };
     Ok(render(&DestinationsPage {
         layout,
         rows: standings.iter().filter_map(row).collect(),
@@ -100,13 +102,16 @@ pub(super) fn types(config: &Config, destination: Option<&str>) -> Vec<Reference
 }
 
 /// One destination as it stands.
-pub(super) fn row(known: &Destination, standing: &Standing, seen: Seen) -> DestinationRow {
+pub(super) fn row(config: &Config, known: &Destination, standing: &Standing, seen: Seen) -> DestinationRow {
     let health = &standing.health;
     let held = health.held_until.filter(|until| *until > seen.now);
     let (stands, why, when) = match (health.paused_at, health.open_until, held) {
         (Some(since), _, _) => {
             let by = health.paused_by.as_deref().unwrap_or("somebody");
-            let why = words::full_stop(health.pause_reason.as_deref().unwrap_or_default());
+            let said = health.pause_reason.as_deref().unwrap_or_default();
+            // A person's words are their own; the engine quotes what it was answered.
+            let said = if by == "engine" { why_paused(config, &known.name, said) } else { said };
+            let why = words::full_stop(said);
             (Stands::Paused, Some(format!("Paused by {by}. {why}")), Some(since))
         }
         (None, Some(until), _) => {

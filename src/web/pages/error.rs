@@ -7,7 +7,7 @@ use crate::web::page::{Layout, Section};
 use crate::web::view::Reference;
 
 /// Any address, with a status from 400 on.
-#[derive(Template, Debug)]
+#[derive(Clone, Template, Debug)]
 #[template(path = "pages/error.html")]
 pub struct ErrorPage {
     /// Around it; with the rail when somebody is signed in.
@@ -22,6 +22,8 @@ pub struct ErrorPage {
     pub next_step: String,
     /// Where to go.
     pub link: Option<Reference>,
+    /// What was typed into the form that was refused: what its field is called, and the text.
+    pub typed: Vec<(String, String)>,
     /// What to quote when asking for help.
     pub request_id: Option<String>,
 }

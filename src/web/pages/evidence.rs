@@ -64,7 +64,9 @@ async fn evidence(
     drop(tx);
     evidence.masked = !whole;
     let text = serde_json::to_string(&evidence).map_err(|error| Failure::defect(error.to_string()))?;
-    let text = mask.document(&text).ok_or_else(|| Failure::defect("evidence that is no JSON".to_owned()))?;
+    let text = mask
+        .document(&text, thread.letters.len())
+        .ok_or_else(|| Failure::defect("evidence that is no JSON".to_owned()))?;
     Ok(file("application/json", &format!("evidence-{id}.json"), text))
 }
 

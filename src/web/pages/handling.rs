@@ -168,7 +168,7 @@ pub(super) async fn load(
     let may = who.user.role.may(Right::Resolve);
     let asleep = letter.snoozed_until.filter(|until| live && *until > now);
     let snoozed = asleep.map(|until| Snoozed {
-        until: When::at(until, now),
+        until: When::at(until, who.seen(now)),
         by: put_off_by(thread, letter),
         wake: may.then(|| at_once(Act::Snooze, "Wake up now", "until", "now")),
     });
@@ -272,21 +272,26 @@ async fn assign(State(web): State<Web>, Path(id): Path<String>, posted: Posted) 
 }
 
 async fn snooze(State(web): State<Web>, Path(id): Path<String>, posted: Posted) -> Result<Response, Failure> {
-    let now = web.engine.ambient().now();
     let asked = posted.fields.get("until").to_owned();
     let form = Taken::new(&web, posted, &id, Act::Snooze, Field::of(asked.clone()))?;
+    let gate = web.engine.gate();
+    if asked == "1h" {
+        let done = handling::snooze_for(gate, form.letter, Duration::from_hours(1), &form.request()).await;
+        return form
+            .answer(&web, done, "Snoozed for an hour. Then it comes back by itself.".to_owned())
+            .await;
+    }
     let until = match asked.as_str() {
         "now" => None,
-        "1h" => Some(now.plus(Duration::from_hours(1))),
         // With or without seconds, as browsers please.
         text => match Timestamp::parse(&format!("{text}Z")).or(Timestamp::parse(&format!("{text}:00Z"))) {
             Some(at) => Some(at),
             None => return form.refused(&web, "Say until when: a day and a time.").await,
         },
     };
-    let done = handling::snooze(web.engine.gate(), form.letter, until, &form.request()).await;
+    let done = handling::snooze(gate, form.letter, until, &form.request()).await;
     let said = match until {
-        Some(at) => format!("Out of sight until {}. Then it comes back by itself.", words::moment(at)),
+        Some(at) => format!("Snoozed until {}. Then it comes back by itself.", words::moment(at)),
         None => "It is awake again.".to_owned(),
     };
     form.answer(&web, done, said).await

@@ -42,14 +42,15 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
         Some("causes=all") => ALL_CAUSES,
         _ => MOST_CAUSES,
     };
-    let (config, now) = (web.engine.config(), web.engine.ambient().now());
+    let seen = who.seen(web.engine.ambient().now());
+    let (config, now) = (web.engine.config(), seen.now);
     let layout = who.layout("Triage", Section::Triage).await.listening(LETTERS);
     let mut tx = web.engine.db().read().await?;
     let layout = list::rail(&mut tx, layout).await?;
     let stored = dead_letters::figures(&mut tx, now).await?;
     let first = operations::first_received(&mut tx).await?;
     let figures = figures::all(&mut tx, &stored, first, now).await?;
-    let urgent = urgent::all(&mut tx, config, &who.user.name, now).await?;
+    let urgent = urgent::all(&mut tx, config, &who.user.name, seen).await?;
     let waiting = store::waiting(&mut tx, now, most).await?;
     let names: Vec<&str> = waiting.iter().map(|row| row.cause.as_str()).collect();
     let trends = store::trends(&mut tx, &names, now).await?;
@@ -63,7 +64,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
         layout,
         figures,
         urgent,
-        causes: waiting.iter().map(|row| causes::row(row, &trends, config, now)).collect(),
+        causes: waiting.iter().map(|row| causes::row(row, &trends, config, seen)).collect(),
         more_causes: (known > most).then(|| MoreCauses {
             words: format!("The {} largest of {} causes.", shown(most), shown(known)),
             all: (most < ALL_CAUSES).then_some("/?causes=all"),

@@ -1,5 +1,7 @@
 //! Two payloads side by side: what changed, value by value.
 
+use std::collections::HashMap;
+
 use serde_json::value::RawValue;
 
 use super::mask::{HIDDEN, Mask};
@@ -29,13 +31,21 @@ struct Value {
 /// anew.
 pub fn rows(old: &str, new: &str, mask: &Mask) -> Vec<Row> {
     let (old, new) = (values(old), values(new));
-    let mut rows: Vec<Row> = old
-        .iter()
-        .map(|before| row(Some(before), new.iter().find(|after| after.pointer == before.pointer), mask))
-        .collect();
-    let added = new.iter().filter(|after| old.iter().all(|before| before.pointer != after.pointer));
-    rows.extend(added.map(|after| row(None, Some(after), mask)));
+    let (before, after) = (by_place(&old), by_place(&new));
+    let mut rows: Vec<Row> =
+        old.iter().map(|value| row(Some(value), after.get(value.pointer.as_str()).copied(), mask)).collect();
+    let added = new.iter().filter(|value| !before.contains_key(value.pointer.as_str()));
+    rows.extend(added.map(|value| row(None, Some(value), mask)));
     rows
+}
+
+/// The first value at each place.
+fn by_place(values: &[Value]) -> HashMap<&str, &Value> {
+    let mut found = HashMap::with_capacity(values.len());
+    for value in values {
+        found.entry(value.pointer.as_str()).or_insert(value);
+    }
+    found
 }
 
 fn row(old: Option<&Value>, new: Option<&Value>, mask: &Mask) -> Row {

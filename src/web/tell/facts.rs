@@ -26,7 +26,10 @@ pub fn operation(tale: &Tale<'_>) -> Vec<Fact> {
         .search
         .iter()
         .map(|value| {
-            Fact::code(words::capitalised(&words::step_name(&value.name)), tale.mask.text(&value.value))
+            Fact::code(
+                words::capitalised(&words::step_name(&value.name)),
+                tale.mask.id(&value.name, &value.value),
+            )
         })
         .collect();
     facts.push(Fact::link("Type", Reference::here(row.kind.clone(), format!("/types/{}", row.kind))));

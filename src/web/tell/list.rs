@@ -19,7 +19,7 @@ pub const MOST_COUNTED: i64 = 500;
 
 /// "order 10443 · customer C-7".
 pub fn ids(values: &[SearchRow], mask: &Mask) -> String {
-    let id = |row: &SearchRow| format!("{} {}", words::step_name(&row.name), mask.text(&row.value));
+    let id = |row: &SearchRow| format!("{} {}", words::step_name(&row.name), mask.id(&row.name, &row.value));
     values.iter().map(id).collect::<Vec<_>>().join(" \u{b7} ")
 }
 

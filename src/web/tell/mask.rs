@@ -14,8 +14,7 @@ use super::pretty::{self, Laid};
 use crate::config::Config;
 use crate::store::{StoreError, Tx, operations};
 
-/// What stands in a hidden value's place. It tells nothing of the value, not even its length.
-pub const HIDDEN: &str = "\u{2022}\u{2022}\u{2022}";
+pub use crate::domain::words::HIDDEN;
 
 /// Shorter texts are hidden in their place only: elsewhere they would hide half the page.
 const SHORTEST: usize = 3;
@@ -30,6 +29,8 @@ const MOST_READ: i64 = 64 * 1024;
 #[derive(Clone, Debug, Default)]
 pub struct Mask {
     pointers: Vec<String>,
+    /// The business ids that are private.
+    ids: Vec<String>,
     values: Vec<String>,
     pattern: Option<Regex>,
     /// The values are not known, so that no foreign text may be shown as it is.
@@ -53,19 +54,28 @@ impl Mask {
                 collect(&value, &mut values);
             }
         }
-        values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        values.dedup();
         Self {
             pointers: pointers.to_vec(),
-            pattern: pattern(&values),
             blind: payload.is_none() && !pointers.is_empty(),
-            values,
+            ..Self::default()
         }
+        .knowing(values)
+    }
+
+    /// The same, with more values to be hidden wherever they are.
+    fn knowing(mut self, values: impl IntoIterator<Item = String>) -> Self {
+        self.values.extend(values);
+        self.values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        self.values.dedup();
+        self.pattern = pattern(&self.values);
+        self
     }
 
     /// Of a type's operation; a type that is no longer configured has no pointers.
     pub fn of(config: &Config, kind: &str, payload: Option<&str>) -> Self {
-        Self::new(config.operations.get(kind).map_or(&[], |kind| kind.mask.as_slice()), payload)
+        let Some(kind) = config.operations.get(kind) else { return Self::default() };
+        let ids = kind.private_ids().into_iter().map(str::to_owned).collect();
+        Self { ids, ..Self::new(&kind.mask, payload) }
     }
 
     /// Of a list's operations, by id and type.
@@ -78,8 +88,17 @@ impl Mask {
         let ids: Vec<Uuid> = rows.iter().filter(|(_, kind)| masks(kind)).map(|(id, _)| *id).collect();
         let payloads: HashMap<Uuid, String> =
             operations::payloads(tx, &ids, MOST_READ).await?.into_iter().collect();
-        let mask =
-            |(id, kind): &(Uuid, &str)| (*id, Self::of(config, kind, payloads.get(id).map(String::as_str)));
+        // Of a payload that is too large to be read here, the private business ids are known all the same.
+        let unread: Vec<Uuid> = ids.into_iter().filter(|id| !payloads.contains_key(id)).collect();
+        let values = operations::search_values(tx, &unread).await?;
+        let mask = |(id, kind): &(Uuid, &str)| {
+            let mask = Self::of(config, kind, payloads.get(id).map(String::as_str));
+            let mut known = Vec::new();
+            for row in values.iter().filter(|row| row.operation_id == *id && mask.hides_id(&row.name)) {
+                collect(&Value::from(row.value.as_str()), &mut known);
+            }
+            (*id, if known.is_empty() { mask } else { mask.knowing(known) })
+        };
         Ok(rows.iter().map(mask).collect())
     }
 
@@ -91,6 +110,15 @@ impl Mask {
     /// There is something that must not be shown.
     pub fn hides_something(&self) -> bool {
         !self.pointers.is_empty()
+    }
+
+    /// A business id, hidden whatever its value where its name is that of a private one.
+    pub fn id(&self, name: &str, value: &str) -> String {
+        if self.hides_id(name) { HIDDEN.to_owned() } else { self.text(value) }
+    }
+
+    fn hides_id(&self, name: &str) -> bool {
+        self.ids.iter().any(|id| id == name)
     }
 
     /// Whether the value at this place is hidden, as a whole or as part of one that is.
@@ -141,10 +169,17 @@ impl Mask {
         })
     }
 
-    /// A document that holds the payload as its member `payload`, laid out; absent when it is no JSON.
-    pub fn document(&self, text: &str) -> Option<String> {
-        let below = self.pointers.iter().map(|pointer| format!("/payload{pointer}")).collect();
-        let mask = Self { pointers: below, ..self.clone() };
+    /// A document that holds the payload as its member `payload` and the operation as `operation`,
+    /// also in each of so many `dead_letters`, laid out; absent when it is no JSON.
+    pub fn document(&self, text: &str, letters: usize) -> Option<String> {
+        let mut pointers: Vec<String> =
+            self.pointers.iter().map(|pointer| format!("/payload{pointer}")).collect();
+        for id in &self.ids {
+            let id = id.replace('~', "~0").replace('/', "~1");
+            pointers.push(format!("/operation/search/{id}"));
+            pointers.extend((0..letters).map(|n| format!("/dead_letters/{n}/operation/search/{id}")));
+        }
+        let mask = Self { pointers, ..self.clone() };
         pretty::json(text, &mask, usize::MAX).map(|laid| laid.text)
     }
 

@@ -5,5 +5,6 @@ mod bad_input;
 mod bulk;
 mod claims;
 mod corrections;
+mod filters;
 mod hooks;
 mod refused_hooks;

@@ -251,7 +251,7 @@ async fn members_are_turned_page_by_page(db: TestDatabase) {
     let alone = olga.get(&format!("{path}?show=done")).await.expect(200);
     assert_eq!(places(&alone), ["#1"] as [&str; 1]);
     let views: Vec<String> = alone.all(".views a").into_iter().map(|(text, _)| text).collect();
-    assert_eq!(views, ["All 53", "Waiting 52", "Handed over 1"]);
+    assert_eq!(views, ["All 53", "Waiting 52", "Assigned 1"]);
     assert!(first.text.len() < 60 * 1024, "{} bytes", first.text.len());
 }
 

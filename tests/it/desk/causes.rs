@@ -53,7 +53,7 @@ async fn a_cause_has_a_note_an_owner_and_a_history(db: TestDatabase) {
     let told: Vec<String> =
         page.all("section[aria-labelledby=history] li").into_iter().map(|(text, _)| text).collect();
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].starts_with("operator gave it to operator"), "{told:?}");
+    assert!(told[0].starts_with("operator assigned it to operator"), "{told:?}");
     assert!(told[1].starts_with("operator wrote"), "{told:?}");
     assert_eq!(page.first("select[name=to] option[selected]"), "operator");
 
@@ -132,13 +132,13 @@ async fn what_is_put_off_is_counted_apart_until_its_time(db: TestDatabase) {
     assert_eq!(page.first("nav .count"), "1 open");
     assert_eq!(page.first("table.causes td.c4"), "1");
     let aside = page.all(".aside a");
-    assert_eq!(page.first(".aside"), "1 put off, not counted above.");
+    assert_eq!(page.first(".aside"), "1 snoozed, not counted above.");
     let rows = async |who: &mut Person<'_>, path: &str| {
         who.get(path).await.expect(200).all("table.list tbody tr").len()
     };
     let list = olga.get(&aside[0].1).await.expect(200);
     assert_eq!(list.all("table.list tbody tr").len(), 1);
-    assert!(list.first("td.main small").starts_with("put off, back in 10 min"), "{}", list.first("td.main"));
+    assert!(list.first("td.main small").starts_with("snoozed, back in 10 min"), "{}", list.first("td.main"));
     for (path, wanted) in [
         ("/dead-letters", 1),
         ("/dead-letters?snoozed=any", 2),

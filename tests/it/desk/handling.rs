@@ -74,10 +74,7 @@ async fn a_dead_letter_is_mine_in_one_click(db: TestDatabase) {
     let told = olga.get(&path).await.all(".thread h3");
     let acts: Vec<&str> =
         told.iter().map(|(text, _)| text.as_str()).filter(|text| text.starts_with("operator")).collect();
-    let wanted = [
-        "operator handed a dead letter to somebody: To operator",
-        "operator handed a dead letter to somebody: To bob",
-    ];
+    let wanted = ["operator assigned a dead letter: To operator", "operator assigned a dead letter: To bob"];
     assert_eq!(acts, wanted);
 }
 

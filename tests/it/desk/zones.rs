@@ -22,6 +22,9 @@ async fn moments_are_written_in_the_readers_zone(db: TestDatabase) {
         format!("/operations/{operation}"),
         format!("/dead-letters/{letter}"),
         "/operations".to_owned(),
+        "/dead-letters".to_owned(),
+        "/dead-letters?from=2026-11-29T09:00:00Z".to_owned(),
+        "/".to_owned(),
         "/audit".to_owned(),
         "/account".to_owned(),
     ];

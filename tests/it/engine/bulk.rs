@@ -478,7 +478,7 @@ async fn many_are_closed_and_handed_over(db: TestDatabase) {
     let closed = create(&app, &close, "b").await;
     say(&app, handed, Step::Start, "c").await.unwrap();
     turns(&app.engine).await;
-    assert_eq!(said(&app, handed).await, "3 handed over");
+    assert_eq!(said(&app, handed).await, "3 assigned");
     assert_eq!(app.letter(operations[0]).await.assignee.as_deref(), Some("olga"));
     let first = app.letter(operations[0]).await.id;
     app.resolve(first, Resolution::Duplicate, None, "alone").await.unwrap();

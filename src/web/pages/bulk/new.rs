@@ -14,11 +14,11 @@ use crate::domain::actor::Right;
 use crate::domain::bulk::BulkAction;
 use crate::domain::dead_letter::Resolution;
 use crate::domain::words;
-use crate::engine::actions::Request;
+use crate::engine::actions::{ActionError, Request};
 use crate::engine::bulk::{self, Act, MAX_NAME, MOST_PER_MINUTE, New};
 use crate::store::accounts;
 use crate::web::Web;
-use crate::web::failure::Failure;
+use crate::web::failure::{Failure, sentence};
 use crate::web::guard::{Fields, Posted, Signed};
 use crate::web::labels::{self, Mark as _};
 use crate::web::listing::Select;
@@ -51,7 +51,7 @@ pub struct BulkNewPage {
     pub action_id: String,
     /// What was typed, and what is wrong with it.
     pub typed: Typed,
-    /// Whom it can be handed to.
+    /// Whom it can be assigned to.
     pub people: Select,
     /// Why there is no form.
     pub shut: Option<String>,
@@ -76,6 +76,8 @@ pub struct Typed {
     pub no_reference: bool,
     /// Who is to have them; empty for nobody.
     pub assignee: String,
+    /// Why the engine did not take it.
+    pub refused: Option<String>,
 }
 
 impl Typed {
@@ -110,12 +112,14 @@ impl Typed {
             resolution_error: resolution_error.map(str::to_owned),
             no_reference,
             assignee: fields.get("assignee").to_owned(),
+            refused: None,
         }
     }
 
     /// What is wrong, with the id of the field.
     pub fn problems(&self) -> Vec<(&'static str, &str)> {
         [
+            ("meant", self.refused.as_deref()),
             ("name", self.name.error.as_deref()),
             ("resolution-1", self.resolution_error.as_deref()),
             ("canary", self.canary.error.as_deref()),
@@ -158,7 +162,7 @@ impl BulkNewPage {
         self.action == BulkAction::Resolve
     }
 
-    /// Members are handed over.
+    /// Members are given to somebody.
     pub fn assigns(&self) -> bool {
         self.action == BulkAction::Assign
     }
@@ -207,12 +211,12 @@ async fn page(
     let layout = list::rail(&mut tx, layout).await?;
     let count = if which.shut().is_some() { 0 } else { which.count(&mut tx).await? };
     let filter = match which {
-        Which::All(filter) => in_words(&mut tx, filter, now).await?,
+        Which::All(filter) => in_words(&mut tx, filter, who.seen(now)).await?,
         Which::Ticked(_) | Which::Nothing => Vec::new(),
     };
     let users = accounts::users(&mut tx).await?;
     drop(tx);
-    let people = users.into_iter().filter(|user| user.disabled_at.is_none());
+    let people = users.into_iter().filter(|user| user.disabled_at.is_none() && user.role.may(Right::Resolve));
     let people = people.map(|user| (user.name.clone(), user.name));
     let chosen = Some(typed.assignee.as_str()).filter(|name| !name.is_empty());
     let people = list::select("assignee", "Who is to have them", "Nobody", people, chosen);
@@ -255,13 +259,20 @@ async fn freeze(State(web): State<Web>, posted: Posted) -> Result<Response, Fail
     let new = New {
         name: typed.name.value.clone(),
         act: typed.act(action),
-        members: which.members(),
+        members: which.clone().members(),
         canary: typed.canary.value.parse().unwrap_or(0),
         per_minute: typed.speed.value.parse().ok(),
     };
     let actor = who.actor();
     let request =
         Request { actor: &actor, action_id: &action_id, reason: &typed.reason.value, origin: &who.origin };
-    let id = bulk::create(web.engine.gate(), &new, &request).await?;
-    Ok(Redirect::to(&format!("{PATH}/{id}")).into_response())
+    match bulk::create(web.engine.gate(), &new, &request).await {
+        Ok(id) => Ok(Redirect::to(&format!("{PATH}/{id}")).into_response()),
+        Err(ActionError::Invalid(why)) => {
+            let typed = Typed { refused: Some(sentence(&why)), ..typed };
+            let (page, _) = page(&web, &who, action, &which, action_id, typed).await?;
+            Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &page))
+        }
+        Err(error) => Err(error.into()),
+    }
 }

@@ -4,13 +4,15 @@ use uuid::Uuid;
 
 use crate::domain::filter::DeadLetterFilter;
 use crate::domain::time::Timestamp;
-use crate::engine::bulk::{Members, chosen};
+use crate::engine::bulk::{MOST_CHOSEN, Members, chosen};
 use crate::store::{StoreError, Tx, causes, dead_letters as stored};
 use crate::web::failure::Failure;
 use crate::web::guard::{Fields, Signed};
 use crate::web::pages::dead_letters::{Asked, MOST_CAUSES, link};
+use crate::web::view::Seen;
 
 /// What was chosen.
+#[derive(Clone)]
 pub(super) enum Which {
     /// All that match, as the list's page reads its address.
     All(DeadLetterFilter),
@@ -83,6 +85,10 @@ impl Which {
                 "Choose a filter first: without one this would be about everything that is open. Filter the list \
                  by cause, destination, type or text, then tick \u{201c}all that match\u{201d}.",
             ),
+            Self::Ticked(ids) if ids.len() > MOST_CHOSEN => Some(
+                "These are too many to be chosen one by one. Filter the list so that it shows them, then tick \
+                 \u{201c}all that match\u{201d}.",
+            ),
             Self::All(_) | Self::Ticked(_) => None,
             Self::Nothing => {
                 Some("Nothing is chosen: tick some dead letters in the list, or all that match.")
@@ -103,8 +109,8 @@ impl Which {
 pub(super) async fn in_words(
     tx: &mut Tx,
     filter: &DeadLetterFilter,
-    now: Timestamp,
+    seen: Seen,
 ) -> Result<Vec<(String, String)>, StoreError> {
-    let causes = causes::waiting(tx, now, MOST_CAUSES).await?;
-    Ok(Asked::of(filter.clone()).in_words(&causes, now))
+    let causes = causes::waiting(tx, seen.now, MOST_CAUSES).await?;
+    Ok(Asked::of(filter.clone()).in_words(&causes, seen))
 }

@@ -12,7 +12,7 @@ use crate::store::causes::CauseRow;
 use crate::web::labels::Mark;
 use crate::web::listing::{Chip, Select};
 use crate::web::tell::list;
-use crate::web::view::When;
+use crate::web::view::{Seen, When};
 
 /// Instead of a status, or of a word on what was put off: all of them.
 const ANY: &str = "any";
@@ -62,13 +62,9 @@ impl Asked {
     }
 
     /// Everything that is set, in words: also what is meant when nothing is said.
-    pub(in crate::web::pages) fn in_words(
-        &self,
-        causes: &[CauseRow],
-        now: Timestamp,
-    ) -> Vec<(String, String)> {
+    pub(in crate::web::pages) fn in_words(&self, causes: &[CauseRow], seen: Seen) -> Vec<(String, String)> {
         let words = |(name, value): (&'static str, String)| {
-            let (label, value) = self.chip_words(name, &value, causes, now);
+            let (label, value) = self.chip_words(name, &value, causes, seen);
             (label.to_owned(), value)
         };
         self.filter.pairs().into_iter().map(words).collect()
@@ -182,27 +178,21 @@ impl Asked {
             Some(Snooze::Awake) => (!open).then_some(Snooze::Awake.as_str()),
             None => open.then_some(ANY),
         };
-        list::select("snoozed", "Put off", unsaid, [asleep, other], chosen)
+        list::select("snoozed", "Snoozed", unsaid, [asleep, other], chosen)
     }
 
-    pub(super) fn chips(&self, causes: &[CauseRow], now: Timestamp) -> Vec<Chip> {
+    pub(super) fn chips(&self, causes: &[CauseRow], seen: Seen) -> Vec<Chip> {
         let pairs = self.pairs();
         let chip = |(name, value): &(&'static str, String)| {
-            let (label, value) = self.chip_words(name, value, causes, now);
+            let (label, value) = self.chip_words(name, value, causes, seen);
             list::chip(PATH, &pairs, name, label, value)
         };
         pairs.iter().map(chip).collect()
     }
 
-    fn chip_words(
-        &self,
-        name: &str,
-        value: &str,
-        causes: &[CauseRow],
-        now: Timestamp,
-    ) -> (&'static str, String) {
+    fn chip_words(&self, name: &str, value: &str, causes: &[CauseRow], seen: Seen) -> (&'static str, String) {
         let filter = &self.filter;
-        let full = |at: Option<Timestamp>| at.map_or_else(String::new, |at| When::at(at, now).full);
+        let full = |at: Option<Timestamp>| at.map_or_else(String::new, |at| When::at(at, seen).full);
         let word = |word: Option<String>| word.unwrap_or_else(|| value.to_owned());
         match name {
             "status" => ("Status", word(filter.status.map(Mark::word)).replace(ANY, "any, closed ones too")),
@@ -217,7 +207,7 @@ impl Asked {
             "assignee" => ("Who has it", value.to_owned()),
             "next_action" => ("Next action", word(filter.next_action.map(Mark::word))),
             "snoozed" => (
-                "Put off",
+                "Snoozed",
                 match filter.snoozed.map(|at| at.word) {
                     Some(Snooze::Asleep) => "only those",
                     Some(Snooze::Awake) => "hidden",

@@ -6,11 +6,10 @@ use super::{CauseRow, Count, Spark, Split, link, shown};
 use crate::config::{Config, OperationType};
 use crate::domain::dead_letter::Certainty;
 use crate::domain::filter::{Age, DeadLetterFilter, Relative};
-use crate::domain::time::Timestamp;
 use crate::domain::words::{self, Facts};
 use crate::store::causes::{self, STRETCHES};
 use crate::web::tell::list;
-use crate::web::view::When;
+use crate::web::view::{Seen, When};
 
 /// A trend by cause, as the store tells it.
 pub(in crate::web::pages) type Trends = [(String, [u32; STRETCHES])];
@@ -35,8 +34,9 @@ pub(in crate::web::pages) fn row(
     row: &causes::CauseRow,
     trends: &Trends,
     config: &Config,
-    now: Timestamp,
+    seen: Seen,
 ) -> CauseRow {
+    let now = seen.now;
     let this = DeadLetterFilter { cause: Some(row.cause.clone()), ..list::waiting(now) };
     let count = |number: i64, filter: &DeadLetterFilter| Count {
         shown: shown(number),
@@ -73,8 +73,8 @@ pub(in crate::web::pages) fn row(
             .filter(|(_, number)| *number > 0)
             .map(|(certainty, number)| Split { certainty, count: count(number, &sure(certainty)) })
             .collect(),
-        first: When::at(row.first_at, now),
-        last: When::at(row.last_at, now),
+        first: When::at(row.first_at, seen),
+        last: When::at(row.last_at, seen),
         owner: row.assignee.clone(),
         note: row.note.clone(),
     }
@@ -84,6 +84,15 @@ fn spark(trend: &[u32; STRETCHES]) -> Spark {
     let sum = |stretches: &[u32]| stretches.iter().sum::<u32>();
     let (week, day) = (sum(trend), sum(&trend[STRETCHES - 4..]));
     Spark::of(trend, format!("{week} in the last 7 days, {day} of them in the last 24 hours"))
+}
+
+/// Why a destination is paused, for readers of any operation: what the engine writes is a title, a
+/// colon and what the destination said.
+pub(in crate::web::pages) fn why_paused<'a>(config: &Config, destination: &str, why: &'a str) -> &'a str {
+    if quotable(config, destination) {
+        return why;
+    }
+    why.split_once(": ").map_or(why, |(title, _)| title)
 }
 
 /// Whether what a destination says can be shown beside many operations at once. It may repeat what

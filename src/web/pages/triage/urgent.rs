@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use super::causes::why_paused;
 use super::{HOUR, Urgent, UrgentKind, link};
 use crate::config::Config;
 use crate::domain::dead_letter::Certainty;
@@ -18,7 +19,7 @@ use crate::store::operations::SearchRow;
 use crate::store::{StoreError, Tx, operations};
 use crate::web::tell::mask::Mask;
 use crate::web::tell::{list, sentence};
-use crate::web::view::When;
+use crate::web::view::{Seen, When};
 
 /// A key's window that closes within this needs somebody.
 const SOON: Duration = Duration::from_hours(2);
@@ -29,11 +30,12 @@ pub(super) async fn all(
     tx: &mut Tx,
     config: &Config,
     reader: &str,
-    now: Timestamp,
+    seen: Seen,
 ) -> Result<Vec<Urgent>, StoreError> {
-    let mut found = paused(tx, now).await?;
-    found.extend(windows(tx, config, now).await?);
-    found.extend(critical(tx, config, now).await?);
+    let now = seen.now;
+    let mut found = paused(tx, config, seen).await?;
+    found.extend(windows(tx, config, seen).await?);
+    found.extend(critical(tx, config, seen).await?);
     found.extend(doubt(tx, now).await?);
     let own = DeadLetterFilter { assignee: Some(reader.into()), ..list::waiting(now) };
     let count = list::count(tx, &own).await?;
@@ -49,23 +51,24 @@ pub(super) async fn all(
 }
 
 /// Destinations that the engine paused: one line each, however many operations wait for them.
-async fn paused(tx: &mut Tx, now: Timestamp) -> Result<Vec<Urgent>, StoreError> {
+async fn paused(tx: &mut Tx, config: &Config, seen: Seen) -> Result<Vec<Urgent>, StoreError> {
     let alerts = alerts::open_ones(tx).await?;
     let urgent = |alert: AlertRow| Urgent {
         kind: UrgentKind::Paused,
         text: format!(
             "Nothing is sent to {} until somebody resumes it. {}",
             words::destination_name(&alert.subject),
-            words::full_stop(&alert.detail)
+            words::full_stop(why_paused(config, &alert.subject, &alert.detail))
         ),
         href: format!("/destinations#{}", alert.subject),
-        when: Some(When::at(alert.at, now)),
+        when: Some(When::at(alert.at, seen)),
     };
     Ok(alerts.into_iter().map(urgent).collect())
 }
 
 /// Keys that a destination will forget while it is unknown whether their operations happened.
-async fn windows(tx: &mut Tx, config: &Config, now: Timestamp) -> Result<Vec<Urgent>, StoreError> {
+async fn windows(tx: &mut Tx, config: &Config, seen: Seen) -> Result<Vec<Urgent>, StoreError> {
+    let now = seen.now;
     let mut closing: Vec<(Timestamp, String, ClosingWindow)> = Vec::new();
     for destination in config.destinations.values() {
         let contract = &destination.contract;
@@ -93,13 +96,13 @@ async fn windows(tx: &mut Tx, config: &Config, now: Timestamp) -> Result<Vec<Urg
                 names.get(&row.operation_id).map_or(row.kind.as_str(), String::as_str),
             ),
             href: format!("/dead-letters/{}", row.id),
-            when: Some(When::at(*until, now)),
+            when: Some(When::at(*until, seen)),
         })
         .collect())
 }
 
-async fn critical(tx: &mut Tx, config: &Config, now: Timestamp) -> Result<Vec<Urgent>, StoreError> {
-    let filter = DeadLetterFilter { severity: Some(Severity::Critical), ..list::waiting(now) };
+async fn critical(tx: &mut Tx, config: &Config, seen: Seen) -> Result<Vec<Urgent>, StoreError> {
+    let filter = DeadLetterFilter { severity: Some(Severity::Critical), ..list::waiting(seen.now) };
     let page = Page { limit: u32::try_from(MOST).unwrap_or(u32::MAX), cursor: None };
     let listed = dead_letters::list(tx, &filter, page).await?;
     let rows: Vec<(Uuid, &str)> =
@@ -118,7 +121,7 @@ async fn critical(tx: &mut Tx, config: &Config, now: Timestamp) -> Result<Vec<Ur
                 kind: UrgentKind::Critical,
                 text: format!("{}: {sentence}", words::capitalised(name)),
                 href: format!("/dead-letters/{}", row.id),
-                when: Some(When::at(row.opened_at, now)),
+                when: Some(When::at(row.opened_at, seen)),
             }
         })
         .collect();
