@@ -210,7 +210,7 @@ async fn answered(browser: &Browser, role: &str, words: &str) -> Vec<String> {
     let mut wrong = browser.violations(Rules::All).await;
     let tree = browser.tree().await;
     wrong.extend(order(&tree));
-    if !tree.focused().is_some_and(|node| node.role == role) {
+    if tree.focused().is_none_or(|node| node.role != role) {
         wrong.push(format!("the keyboard is at {:?}, not at a {role}", tree.focused()));
     }
     wrong
