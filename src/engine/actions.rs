@@ -159,7 +159,9 @@ impl Plan<'_> {
     fn shut(&self, letter: &DeadLetterRow) -> Option<String> {
         match letter.resolution {
             Some(how) => Some(closed(how, letter)),
-            None if self.cause == Cause::Bulk && letter.closed_at.is_some() => Some(format!(
+            // A replay meets every check of what waits now. Who chose many, or waived a check, did so
+            // for this episode: what waits now may be another step.
+            None if self.cause != Cause::Replay && letter.closed_at.is_some() => Some(format!(
                 "The dead letter that was chosen is {}; what waits now is another one.",
                 words::dead_letter_status(letter.status)
             )),
@@ -349,7 +351,8 @@ pub(super) async fn take(
     if length == 0 || length > 200 || action_id.chars().any(char::is_control) {
         return Err(ActionError::Invalid("an action id is a line of 1 to 200 characters".to_owned()));
     }
-    match actions::take(tx, actor, action_id, subject, at).await? {
+    let subject = subject.replace('\0', "\u{fffd}");
+    match actions::take(tx, actor, action_id, &subject, at).await? {
         None => Ok(None),
         Some(earlier) if earlier.subject == subject => Ok(Some(earlier.answer)),
         Some(_) => Err(ActionError::IdReused),

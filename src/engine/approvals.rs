@@ -227,16 +227,18 @@ fn plan<'a>(letter: &DeadLetterRow, mode: OverrideMode, approver: &'a str) -> Pl
     Plan { cause: Cause::Override, mode: Some(mode), letter: Some(letter.id), approved_by: Some(approver) }
 }
 
-/// What a person decides on, in a text: attempts, the last failure, what is known of the effect, and
-/// the checks that would be waived.
+/// What a person decides on, in a text: attempts, the last failure, what is known of the effect, what
+/// is to be done first (a question may have found other data there), and the checks that would be
+/// waived.
 fn facts(letter: &DeadLetterRow, judged: &Judged) -> String {
     let waived: Vec<&str> = judged.waived.iter().map(|waiver| waiver.as_str()).collect();
     let known = judged.thread.known_result().map_or_else(String::new, |known| known.how);
     format!(
-        "{} {} {} [{}] {known}",
+        "{} {} {} {} [{}] {known}",
         letter.attempts,
         letter.last_failed_at.as_micros(),
         letter.certainty,
+        letter.next_action,
         waived.join(" ")
     )
 }

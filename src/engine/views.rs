@@ -40,7 +40,7 @@ pub async fn save(
     if take(&mut tx, &owner, request.action_id, &format!("view_save {name}"), now).await?.is_some() {
         return Ok(());
     }
-    if views::kept_by(&mut tx, &owner).await? >= MAX_VIEWS {
+    if views::others_kept_by(&mut tx, &owner, name).await? >= MAX_VIEWS {
         return Err(ActionError::Invalid(format!("you keep {MAX_VIEWS} filters already; drop one first")));
     }
     let view = ViewRow {

@@ -47,6 +47,10 @@ pub async fn insert_user(tx: &mut Tx, user: &UserRow) -> Result<bool, StoreError
 
 /// One by sign-in name.
 pub async fn user_by_name(tx: &mut Tx, name: &str) -> Result<Option<UserRow>, StoreError> {
+    // No name holds one, and PostgreSQL cannot even compare it.
+    if name.contains('\0') {
+        return Ok(None);
+    }
     let sql = sqlx::AssertSqlSafe(format!("{USER} WHERE name = $1"));
     Ok(on!(tx, c => sqlx::query_as(sql).bind(name).fetch_optional(c).await)?)
 }

@@ -113,6 +113,9 @@ pub async fn count(tx: &mut Tx, now: Timestamp) -> Result<i64, StoreError> {
 
 /// One by its fingerprint, whether or not any of it still waits.
 pub async fn by_id(tx: &mut Tx, cause: &str, now: Timestamp) -> Result<Option<CauseRow>, StoreError> {
+    if cause.contains('\0') {
+        return Ok(None);
+    }
     let sql = format!("{COLUMNS} WHERE d.cause = $5 GROUP BY d.cause");
     Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql))
         .bind(ago(now, 1))
@@ -171,6 +174,10 @@ pub async fn trends(
 /// Whether any dead letter ever had this cause.
 pub async fn exists(tx: &mut Tx, cause: &str) -> Result<bool, StoreError> {
     const SQL: &str = "SELECT EXISTS (SELECT 1 FROM dead_letters WHERE cause = $1)";
+    // No fingerprint holds one, and PostgreSQL cannot even compare it.
+    if cause.contains('\0') {
+        return Ok(false);
+    }
     Ok(on!(tx, c => sqlx::query_scalar(SQL).bind(cause).fetch_one(c).await)?)
 }
 

@@ -49,10 +49,10 @@ pub async fn seen_by(tx: &mut Tx, reader: &str) -> Result<Vec<ViewRow>, StoreErr
     Ok(on!(tx, c => sqlx::query_as(SQL).bind(reader).fetch_all(c).await)?)
 }
 
-/// How many a person keeps.
-pub async fn kept_by(tx: &mut Tx, owner: &str) -> Result<i64, StoreError> {
-    const SQL: &str = "SELECT count(*) FROM views WHERE owner = $1";
-    Ok(on!(tx, c => sqlx::query_scalar(SQL).bind(owner).fetch_one(c).await)?)
+/// How many a person keeps under other names.
+pub async fn others_kept_by(tx: &mut Tx, owner: &str, name: &str) -> Result<i64, StoreError> {
+    const SQL: &str = "SELECT count(*) FROM views WHERE owner = $1 AND name <> $2";
+    Ok(on!(tx, c => sqlx::query_scalar(SQL).bind(owner).bind(name).fetch_one(c).await)?)
 }
 
 /// Drops a view of this owner; its name, or `None` when they have none of this id.

@@ -155,8 +155,7 @@ pub async fn create(gate: &Gate, new: &New, request: &Request<'_>) -> Result<Uui
         Begun::Before(answer) => return Ok(serde_json::from_str(&answer)?),
     };
     if let Act::Assign(Some(name)) = &new.act {
-        // PostgreSQL cannot even compare a NUL.
-        let user = accounts::user_by_name(&mut word.tx, &name.replace('\0', "\u{fffd}")).await?;
+        let user = accounts::user_by_name(&mut word.tx, name).await?;
         if user.is_none_or(|user| user.disabled_at.is_some()) {
             return Err(invalid(format!("nobody who may sign in is called {name:?}")));
         }

@@ -10,7 +10,7 @@ use crate::engine::actions::ActionError;
 use crate::gate::Gate;
 use crate::store::bulk::members::{self, Move};
 use crate::store::bulk::{self, BulkRow};
-use crate::store::{Commit, actions};
+use crate::store::{Commit, Tx, actions};
 
 /// Members of one stretch at most: what is done to them is recorded together.
 const MOST: i64 = 50;
@@ -33,13 +33,13 @@ pub(super) async fn stretch(gate: &Gate, row: &BulkRow) -> Result<usize, ActionE
     if !row.state.acts() || row.paused_at.is_some() || row.next_at > now {
         return Ok(0);
     }
-    let actor = match who::acting(gate, row).await? {
-        Ok(actor) => actor,
-        Err(why) => {
-            word::pause_itself(gate, row.id, &why).await?;
-            return Ok(0);
-        }
-    };
+    let mut tx = gate.db().read().await?;
+    let waits = members::left(&mut tx, row.id, up_to(row)).await?.waiting;
+    drop(tx);
+    // While what was sent is waited for, there is nothing to write.
+    if !waits {
+        return Ok(0);
+    }
     let (most, next_at) = allowance(row, now);
     let mut tx = gate.db().begin().await?;
     if !bulk::lease(&mut tx, row, now, now.plus(LEASE), next_at).await? {
@@ -48,7 +48,7 @@ pub(super) async fn stretch(gate: &Gate, row: &BulkRow) -> Result<usize, ActionE
     let due = members::due(&mut tx, row.id, up_to(row), most).await?;
     tx.commit(Commit::Action).await?;
     let fence = row.fence + 1;
-    let (mut moves, mut trouble): (Vec<Move>, _) = (Vec::with_capacity(due.len()), None);
+    let (mut moves, mut trouble, mut shut): (Vec<Move>, _, _) = (Vec::with_capacity(due.len()), None, None);
     for member in due {
         let mut tx = gate.db().read().await?;
         let goes_on = bulk::goes_on(&mut tx, row.id, fence).await?;
@@ -56,8 +56,21 @@ pub(super) async fn stretch(gate: &Gate, row: &BulkRow) -> Result<usize, ActionE
         if !goes_on {
             break;
         }
+        // What they may do counts at this moment, not when the stretch began.
+        let actor = match who::acting(gate, row).await? {
+            Ok(actor) => actor,
+            Err(why) => {
+                shut = Some(why);
+                break;
+            }
+        };
         match act::member(gate, row, member, &actor).await {
             Ok(became) => moves.push(became),
+            // The right went between the look and the act.
+            Err(ActionError::Forbidden(needs)) => {
+                shut = Some(format!("{actor} may not do this any more: it takes {needs}"));
+                break;
+            }
             Err(error) => {
                 trouble = Some(error);
                 break;
@@ -68,36 +81,38 @@ pub(super) async fn stretch(gate: &Gate, row: &BulkRow) -> Result<usize, ActionE
     members::record(&mut tx, row.id, &moves).await?;
     bulk::release(&mut tx, row.id, fence).await?;
     tx.commit(Commit::Action).await?;
-    match trouble {
-        None => Ok(moves.len()),
-        // The right went between the look and the act.
-        Some(ActionError::Forbidden(needs)) => {
-            word::pause_itself(gate, row.id, &format!("{actor} may not do this any more: it takes {needs}"))
-                .await?;
-            Ok(moves.len())
-        }
-        Some(error) => Err(error),
+    if let Some(why) = shut {
+        word::pause_itself(gate, row.id, &why).await?;
     }
+    trouble.map_or(Ok(moves.len()), Err)
 }
 
-/// Records what a node did that died after acting and before recording, where nobody will act again:
-/// the bulk action was cancelled meanwhile. Of how many members.
+/// Records what a node did that died after acting and before recording, where nobody acts again now:
+/// the bulk action was cancelled or paused meanwhile. Of how many members.
 pub(super) async fn recover(gate: &Gate, row: &BulkRow) -> Result<usize, ActionError> {
     let now = gate.ambient().now();
     let lapsed = row.leased_until.is_some_and(|until| until <= now);
-    let Some(actor) = row.acts_as.as_deref().filter(|_| lapsed && row.state == BulkState::Cancelled) else {
+    if !lapsed || (row.state != BulkState::Cancelled && row.paused_at.is_none()) {
         return Ok(0);
-    };
+    }
     let mut tx = gate.db().begin().await?;
+    let found = catch_up(&mut tx, row, now).await?;
+    tx.commit(Commit::Action).await?;
+    Ok(found)
+}
+
+/// Records what was done to members under a lease that lapsed, by the answers that were stored, and
+/// ends the lease. Of how many members.
+pub(super) async fn catch_up(tx: &mut Tx, row: &BulkRow, now: Timestamp) -> Result<usize, ActionError> {
+    let Some(actor) = row.acts_as.as_deref() else { return Ok(0) };
     let mut moves = Vec::new();
-    for due in members::due(&mut tx, row.id, row.members, MOST).await? {
-        if let Some(done) = actions::find(&mut tx, actor, &act::action_id(row, due)).await? {
+    for due in members::due(tx, row.id, row.members, MOST).await? {
+        if let Some(done) = actions::find(tx, actor, &act::action_id(row, due)).await? {
             moves.push(act::answered(row, due, &done.answer, now)?);
         }
     }
-    members::record(&mut tx, row.id, &moves).await?;
-    bulk::release(&mut tx, row.id, row.fence).await?;
-    tx.commit(Commit::Action).await?;
+    members::record(tx, row.id, &moves).await?;
+    bulk::release(tx, row.id, row.fence).await?;
     Ok(moves.len())
 }
 

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::subject;
+use super::{stretch, subject};
 use crate::domain::actor::Right;
 use crate::domain::bulk::{BulkState, Step};
 use crate::domain::time::Timestamp;
@@ -95,7 +95,10 @@ pub async fn set_going(gate: &Gate, id: Uuid, step: Step, request: &Request<'_>)
     }
     let actor = word.actor.clone();
     let changed = match step {
-        Step::Resume => bulk::resume(&mut word.tx, id, &actor, word.now).await?,
+        Step::Resume => {
+            settle_lease(&mut word, &row).await?;
+            bulk::resume(&mut word.tx, &row, &actor, word.now).await?
+        }
         Step::Start | Step::Confirm => bulk::set_going(&mut word.tx, id, from, to, &actor, word.now).await?,
     };
     if !changed {
@@ -104,6 +107,22 @@ pub async fn set_going(gate: &Gate, id: Uuid, step: Step, request: &Request<'_>)
     }
     let why = (step != Step::Resume).then(|| row.reason.clone());
     word.done(id, &format!("bulk_{step}"), why, to.as_str(), row.name).await
+}
+
+/// Members are acted on under action ids of whoever set it going: what was done in another's name is
+/// recorded first, or it would be done again in this one's.
+async fn settle_lease(word: &mut Word<'_>, row: &BulkRow) -> Result<(), ActionError> {
+    let Some(until) = row.leased_until.filter(|_| row.acts_as.as_ref() != Some(&word.actor)) else {
+        return Ok(());
+    };
+    if until > word.now {
+        let who = row.acts_as.as_deref().unwrap_or("somebody");
+        return Err(ActionError::Busy(format!(
+            "what was done in the name of {who} is being written down; let it go on in a minute"
+        )));
+    }
+    stretch::catch_up(&mut word.tx, row, word.now).await?;
+    Ok(())
 }
 
 /// Stops taking members up until somebody lets it go on. A reason may be given and need not be.

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use dead_letter_office::domain::actor::Role;
-use dead_letter_office::engine::handling;
+use dead_letter_office::engine::actions::ActionError;
+use dead_letter_office::engine::{handling, views};
+use dead_letter_office::store::views as kept_views;
 
-use crate::support::app::{person, request};
+use crate::support::app::{TestApp, person, request};
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, PASSWORD, Reply};
 
@@ -15,6 +17,7 @@ on_both!(
     a_shared_filter_is_everybodys_to_see_and_its_owners_to_drop,
     what_is_no_filter_is_not_kept,
     nobody_is_called_by_a_filters_word,
+    who_keeps_as_many_as_one_may_can_still_change_one,
 );
 
 const ROWS: &str = "table.list tbody tr";
@@ -138,4 +141,20 @@ async fn nobody_is_called_by_a_filters_word(db: TestDatabase) {
         boss.post("/people", &sent).await.expect(422);
     }
     assert_eq!(desk.nobody().sign_in("nobody", PASSWORD).await.status.as_u16(), 422);
+}
+
+async fn who_keeps_as_many_as_one_may_can_still_change_one(db: TestDatabase) {
+    let app = TestApp::start(db).await;
+    let (gate, olga) = (app.engine.gate(), person("olga", Role::Operator));
+    for number in 0..50 {
+        let (name, click) = (format!("view {number}"), format!("a{number}"));
+        views::save(gate, &name, "status=open", false, &request(&olga, &click)).await.unwrap();
+    }
+    let more = views::save(gate, "one more", "status=open", false, &request(&olga, "b")).await;
+    assert!(matches!(more, Err(ActionError::Invalid(_))), "{more:?}");
+    views::save(gate, "view 7", "status=replaying", false, &request(&olga, "c")).await.unwrap();
+    let mut tx = app.engine.db().read().await.unwrap();
+    let kept = kept_views::seen_by(&mut tx, "olga").await.unwrap();
+    let changed = kept.iter().filter(|view| view.query == "status=replaying").count();
+    assert_eq!((kept.len(), changed), (50, 1));
 }

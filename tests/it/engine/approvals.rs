@@ -5,12 +5,14 @@ use dead_letter_office::demo::destination::Behaviour;
 use dead_letter_office::domain::actor::{Actor, Role, Scope};
 use dead_letter_office::domain::attempt::{Cause, RequestState};
 use dead_letter_office::domain::dead_letter::Resolution;
+use dead_letter_office::domain::lookup::Finding;
 use dead_letter_office::domain::operation::OperationState;
 use dead_letter_office::domain::verdict::VerdictKind;
 use dead_letter_office::engine::actions::{self, ActionError, OverrideMode, Request};
 use dead_letter_office::engine::approvals::{self, Approved, Asked};
 use dead_letter_office::engine::handling;
 use dead_letter_office::store::overrides::{self, OverrideRow};
+use dead_letter_office::store::{Commit, dead_letters};
 use uuid::Uuid;
 
 use crate::support::app::{TestApp, person, request};
@@ -23,6 +25,7 @@ on_both!(
     nobody_approves_their_own,
     two_approvers_at_once_send_once,
     what_has_changed_since_is_out_of_date,
+    what_a_question_found_since_makes_it_out_of_date,
     a_requester_who_may_no_longer_override_is_out_of_date,
     a_refusal_and_a_withdrawal_end_it,
     what_would_not_be_sent_is_not_asked_for,
@@ -285,4 +288,17 @@ async fn a_request_is_forgotten_with_its_operation(db: TestDatabase) {
     let mut tx = app.engine.db().begin().await.unwrap();
     dead_letter_office::store::retention::forget(&mut tx, &[id]).await.unwrap();
     assert!(overrides::by_id(&mut tx, request_id).await.unwrap().is_none());
+}
+
+async fn what_a_question_found_since_makes_it_out_of_date(db: TestDatabase) {
+    let mut app = start(db).await;
+    let id = in_doubt(&mut app, "order-1").await;
+    let request = waits(&app, id, "a").await;
+    let mut tx = app.engine.db().begin().await.unwrap();
+    dead_letters::learned(&mut tx, id, Finding::OtherPayload).await.unwrap();
+    tx.commit(Commit::Action).await.unwrap();
+    let answer = approve(&app, request, &berta(), "b").await;
+    assert!(matches!(answer, Ok(Approved::Stale(_))), "{answer:?}");
+    app.run_to_the_end().await;
+    assert_eq!(app.destination.effects().len(), 1);
 }

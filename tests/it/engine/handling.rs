@@ -9,8 +9,10 @@ use dead_letter_office::domain::dead_letter::{Certainty, DeadLetterStatus, NextA
 use dead_letter_office::domain::operation::OperationState;
 use dead_letter_office::domain::verdict::VerdictKind;
 use dead_letter_office::engine::actions::{self, ActionError, Request};
+use dead_letter_office::engine::causes;
 use dead_letter_office::engine::handling::{self, MAX_NOTE, MAX_SNOOZE};
 use dead_letter_office::store::accounts as users;
+use dead_letter_office::store::causes as causes_stored;
 use dead_letter_office::store::events::EventKind;
 use uuid::Uuid;
 
@@ -30,6 +32,7 @@ on_both!(
     what_is_settled_does_not_open_again,
     two_people_who_open_it_again_open_one,
     a_resolution_waits_while_the_destination_is_asked,
+    names_that_no_database_can_hold_are_nobodys,
 );
 
 async fn failed(app: &mut TestApp, key: &str) -> (Uuid, Uuid) {
@@ -329,4 +332,19 @@ async fn a_resolution_waits_while_the_destination_is_asked(db: TestDatabase) {
     let answer = app.resolve(letter, Resolution::CompletedAtDestination, Some("T-1"), "r").await;
     assert!(matches!(answer, Err(ActionError::Busy(_))), "{answer:?}");
     app.run_to_the_end().await;
+}
+
+async fn names_that_no_database_can_hold_are_nobodys(db: TestDatabase) {
+    let mut app = TestApp::start(db).await;
+    let (id, letter) = failed(&mut app, "order-1").await;
+    let cause = app.letter(id).await.cause;
+    let (gate, olga) = (app.engine.gate(), olga());
+    let handed = handling::assign(gate, letter, Some("ol\0ga"), &plain(&olga, "a")).await;
+    assert!(matches!(handed, Err(ActionError::Invalid(_))), "{handed:?}");
+    let given = causes::assign(gate, &cause, Some("ol\0ga"), &plain(&olga, "b")).await;
+    assert!(matches!(given, Err(ActionError::Invalid(_))), "{given:?}");
+    let noted = causes::note(gate, "0123\0", "a note", &plain(&olga, "c")).await;
+    assert!(matches!(noted, Err(ActionError::NotFound)), "{noted:?}");
+    let mut tx = app.engine.db().read().await.unwrap();
+    assert!(causes_stored::by_id(&mut tx, "0123\0", app.now()).await.unwrap().is_none());
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dead_letter_office::demo::destination::Behaviour;
+use dead_letter_office::domain::actor::Role;
 use dead_letter_office::domain::attempt::Outcome;
 use dead_letter_office::domain::dead_letter::{Certainty, DeadLetterStatus, Resolution};
 use dead_letter_office::domain::operation::{OperationState, StepState};
@@ -10,7 +11,7 @@ use dead_letter_office::domain::verdict::VerdictKind;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::app::TestApp;
+use crate::support::app::{TestApp, person, request};
 use crate::support::databases::{TestDatabase, on_both};
 
 on_both!(
@@ -19,6 +20,7 @@ on_both!(
     doubt_of_a_later_step_leaves_the_earlier_one_alone,
     a_step_recorded_as_completed_is_followed_by_the_next,
     a_new_effect_of_a_later_step_repeats_that_step_only,
+    an_override_of_a_step_that_is_done_is_no_word_on_the_next_one,
 );
 
 const TWO: &str = r#"
@@ -151,4 +153,33 @@ async fn a_new_effect_of_a_later_step_repeats_that_step_only(db: TestDatabase) {
     assert_eq!(paths(&app), ["/keyed/tickets", "/plain/receipts", "/plain/receipts"]);
     assert_eq!(body(&app, 1)["ticket"], body(&app, 2)["ticket"]);
     assert_ne!(body(&app, 1)["key"], body(&app, 2)["key"]);
+}
+
+async fn an_override_of_a_step_that_is_done_is_no_word_on_the_next_one(db: TestDatabase) {
+    use dead_letter_office::engine::actions::{OverrideMode, override_letter};
+    let mut app = start(db).await;
+    app.destination.script("/keyed", [Behaviour::status(422)]);
+    let id = app.submit("two", "order-1").await;
+    app.run_to_the_end().await;
+    // Somebody has the form of the first step's dead letter before them.
+    let first = app.letter(id).await;
+    assert_eq!(first.step, "first");
+    // A colleague replays it, and the second step comes to be in doubt.
+    app.destination.script("/plain/receipts", [Behaviour::CloseAfterRead { effect: true }]);
+    app.clock.advance(Duration::from_secs(1));
+    app.replay(id, "a").await.unwrap();
+    app.run_to_the_end().await;
+    let second = app.letter(id).await;
+    assert_eq!((second.step.as_str(), second.certainty), ("second", Certainty::MayHaveCompleted));
+    let berta = person("berta", Role::Approver);
+    for (letter, action_id, wanted) in
+        [(&first, "b", VerdictKind::Refused), (&second, "c", VerdictKind::Accepted)]
+    {
+        let asked = request(&berta, action_id);
+        let verdict = override_letter(app.engine.gate(), letter, OverrideMode::NewEffect, true, &asked).await;
+        let verdict = verdict.unwrap();
+        assert_eq!(verdict.verdict, wanted, "{}", verdict.reason);
+    }
+    app.run_to_the_end().await;
+    assert_eq!(app.destination.effects().len(), 3);
 }
