@@ -149,7 +149,7 @@ async fn page(
     let offer = match (row.decided_by.clone(), row.decided_at) {
         (Some(by), Some(at)) => {
             let word = row.word.as_deref().map(|word| Long::line(tale.mask.text(word)));
-            Offer::Decided(by, When::at(at, tale.now), word)
+            Offer::Decided(by, When::at(at, tale.seen()), word)
         }
         _ if row.requested_by == who.user.name => {
             Offer::TakeBack { action_id: case::action_id(web, None), stale }
@@ -163,7 +163,7 @@ async fn page(
         action: format!("/approvals/{}", row.id),
         state: row.state,
         by: row.requested_by.clone(),
-        at: When::at(row.requested_at, tale.now),
+        at: When::at(row.requested_at, tale.seen()),
         reason: Long::line(tale.mask.text(&row.reason)),
         mode: words::override_mode(row.mode),
         stakes: Stakes::of(&case, &tale),

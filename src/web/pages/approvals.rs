@@ -82,7 +82,7 @@ async fn show(State(web): State<Web>, who: Signed) -> Result<Response, Failure> 
     let masks = Mask::of_list(&mut tx, web.engine.config(), &kinds).await?;
     let layout = list::rail(&mut tx, who.layout("Approvals", Section::Approvals).await).await?;
     drop(tx);
-    let now = web.engine.ambient().now();
+    let seen = who.seen(web.engine.ambient().now());
     let line = |row: &OverrideRow| {
         let operation = rows.iter().find(|operation| operation.id == row.operation_id)?;
         let mask = masks.get(&operation.id)?;
@@ -92,10 +92,10 @@ async fn show(State(web): State<Web>, who: Signed) -> Result<Response, Failure> 
             kind: operation.kind.clone(),
             mode: words::override_mode(row.mode),
             by: row.requested_by.clone(),
-            at: When::at(row.requested_at, now),
+            at: When::at(row.requested_at, seen),
             reason: Long::line(mask.text(&row.reason)),
             state: row.state,
-            decided: row.decided_by.clone().zip(row.decided_at.map(|at| When::at(at, now))),
+            decided: row.decided_by.clone().zip(row.decided_at.map(|at| When::at(at, seen))),
         })
     };
     Ok(render(&ApprovalsPage {

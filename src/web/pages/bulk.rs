@@ -200,7 +200,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
         what: format!("{} of {}", words::bulk_action(row.action).label, dead_letters(members_of(&row))),
         stands: Standing::of(&row),
         bar: Bar::of(row.action, progress),
-        created: When::at(row.created_at, now),
+        created: When::at(row.created_at, who.seen(now)),
         name: row.name,
         by: row.created_by,
     };

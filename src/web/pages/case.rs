@@ -49,7 +49,7 @@ impl Case {
 
     /// To be told to somebody.
     pub(super) fn tale<'a>(&'a self, web: &'a Web, who: &Signed) -> Tale<'a> {
-        Tale::new(web.engine.config(), &self.preview.thread, self.now, who.user.role)
+        Tale::new(web.engine.config(), &self.preview.thread, who.seen(self.now), who.user.role)
     }
 
     /// The page around a form.

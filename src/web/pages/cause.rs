@@ -27,7 +27,7 @@ use crate::web::labels::{self, Mark as _};
 use crate::web::listing::Choice;
 use crate::web::page::{LETTERS, Layout, Section, render, render_as};
 use crate::web::tell::{act, list};
-use crate::web::view::{Button, Field, Long, When};
+use crate::web::view::{Button, Field, Long, Seen, When};
 
 /// Members on the page; the list has all.
 const MEMBERS: u32 = 20;
@@ -93,7 +93,7 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
 
 /// The page; with a note as it was typed, where it was not taken.
 async fn page(web: &Web, who: &Signed, id: &str, typed: Option<Field>) -> Result<CausePage, Failure> {
-    let (config, now) = (web.engine.config(), who.now);
+    let (config, now, seen) = (web.engine.config(), who.now, who.seen(who.now));
     let mut tx = web.engine.db().read().await?;
     let found = store::by_id(&mut tx, id, now).await?.ok_or(Failure::NotFound)?;
     let words = words_of_causes::sentence(&found, config);
@@ -102,7 +102,7 @@ async fn page(web: &Web, who: &Signed, id: &str, typed: Option<Field>) -> Result
     let trends = store::trends(&mut tx, &[id], now).await?;
     let filter = DeadLetterFilter { cause: Some(id.to_owned()), ..list::waiting(now) };
     let listed = dead_letters::list(&mut tx, &filter, Page { limit: MEMBERS, cursor: None }).await?;
-    let members = present(&mut tx, config, &listed.items, now).await?;
+    let members = present(&mut tx, config, &listed.items, seen).await?;
     let history = audit::of_subject(&mut tx, &subject(id), HISTORY).await?;
     let people = accounts::users(&mut tx).await?;
     drop(tx);
@@ -118,7 +118,7 @@ async fn page(web: &Web, who: &Signed, id: &str, typed: Option<Field>) -> Result
     }));
     Ok(CausePage {
         layout,
-        row: words_of_causes::row(&found, &trends, config, now),
+        row: words_of_causes::row(&found, &trends, config, seen),
         ever: match found.ever {
             1 => "One in all, counting closed ones.".to_owned(),
             n => format!("{} in all, counting closed ones.", triage::shown(n)),
@@ -129,7 +129,7 @@ async fn page(web: &Web, who: &Signed, id: &str, typed: Option<Field>) -> Result
         people: choices,
         note,
         needs: (!role.may(Right::Resolve)).then(|| labels::lacks(Right::Resolve, role)),
-        history: history.iter().map(|row| deed(row, now)).collect(),
+        history: history.iter().map(|row| deed(row, seen)).collect(),
         members,
         path: format!("/causes/{id}"),
         action_ids: [case::action_id(web, None), case::action_id(web, None)],
@@ -195,7 +195,7 @@ fn days(trend: &[u32; STRETCHES]) -> Vec<(String, u32)> {
     trend.rchunks(4).enumerate().map(day).collect()
 }
 
-fn deed(row: &AuditRow, now: crate::domain::time::Timestamp) -> Deed {
+fn deed(row: &AuditRow, seen: Seen) -> Deed {
     let what = match (row.action.as_str(), row.result.as_str()) {
         ("cause_note", "removed") => "took the note away".to_owned(),
         ("cause_note", _) => "wrote".to_owned(),
@@ -207,7 +207,7 @@ fn deed(row: &AuditRow, now: crate::domain::time::Timestamp) -> Deed {
         by: row.actor.clone(),
         what,
         text: says.then(|| Long::block(row.detail.clone())),
-        at: When::at(row.at, now),
+        at: When::at(row.at, seen),
     }
 }
 

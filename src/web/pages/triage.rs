@@ -49,7 +49,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
     let stored = dead_letters::figures(&mut tx, now).await?;
     let first = operations::first_received(&mut tx).await?;
     let figures = figures::all(&mut tx, &stored, first, now).await?;
-    let urgent = urgent::all(&mut tx, config, &who.user.name, now).await?;
+    let urgent = urgent::all(&mut tx, config, &who.user.name, who.seen(now)).await?;
     let waiting = store::waiting(&mut tx, now, most).await?;
     let names: Vec<&str> = waiting.iter().map(|row| row.cause.as_str()).collect();
     let trends = store::trends(&mut tx, &names, now).await?;
@@ -63,7 +63,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
         layout,
         figures,
         urgent,
-        causes: waiting.iter().map(|row| causes::row(row, &trends, config, now)).collect(),
+        causes: waiting.iter().map(|row| causes::row(row, &trends, config, who.seen(now))).collect(),
         more_causes: (known > most).then(|| MoreCauses {
             words: format!("The {} largest of {} causes.", shown(most), shown(known)),
             all: (most < ALL_CAUSES).then_some("/?causes=all"),

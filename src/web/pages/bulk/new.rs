@@ -207,7 +207,7 @@ async fn page(
     let layout = list::rail(&mut tx, layout).await?;
     let count = if which.shut().is_some() { 0 } else { which.count(&mut tx).await? };
     let filter = match which {
-        Which::All(filter) => in_words(&mut tx, filter, now).await?,
+        Which::All(filter) => in_words(&mut tx, filter, who.seen(now)).await?,
         Which::Ticked(_) | Which::Nothing => Vec::new(),
     };
     let users = accounts::users(&mut tx).await?;

@@ -16,7 +16,7 @@ use crate::domain::bulk::{BulkAction, BulkState, MemberState, Progress, Step};
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::VerdictKind;
 use crate::domain::words;
-use crate::engine::bulk::{self as engine, chosen};
+use crate::engine::bulk::{self as engine, chosen, subject};
 use crate::store::bulk::members::{self, MemberRow, Place};
 use crate::store::bulk::{self, BulkRow};
 use crate::store::operations::{self, SearchRow};
@@ -28,7 +28,7 @@ use crate::web::labels::{self, Mark as _};
 use crate::web::page::{Layout, Section, render};
 use crate::web::tell::mask::Mask;
 use crate::web::tell::{act, list};
-use crate::web::view::{Button, Fact, FactValue, Long, Reference, When, grouped};
+use crate::web::view::{Button, Fact, FactValue, Long, Reference, Seen, When, grouped};
 
 /// Members of one page.
 const LIMIT: i64 = 50;
@@ -120,28 +120,28 @@ async fn show(
     who.require(Right::View)?;
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let given = list::parameters(query.as_deref());
-    let now = web.engine.ambient().now();
+    let seen = who.seen(web.engine.ambient().now());
     let mut tx = web.engine.db().read().await?;
     let row = bulk::by_id(&mut tx, id).await?.ok_or(Failure::NotFound)?;
-    let layout = who.layout(row.name.clone(), Section::Bulk).await;
+    let layout = who.layout(row.name.clone(), Section::Bulk).await.listening(subject(row.id));
     let layout = list::rail(&mut tx, layout).await?;
     let progress = members::progress(&mut tx, &[id]).await?;
     let progress = progress.first().map(|(_, progress)| *progress).unwrap_or_default();
     let filter = match &row.filter {
-        Some(query) => in_words(&mut tx, &chosen::read(query, now)?, now).await?,
+        Some(query) => in_words(&mut tx, &chosen::read(query, seen.now)?, seen).await?,
         None => Vec::new(),
     };
-    let before = before(&web, &mut tx, &row, &who, now).await?;
+    let before = before(&web, &mut tx, &row, &who, seen.now).await?;
     let (view, from) = (view(&given), from(&given));
     let found = members::list(&mut tx, id, view, from, LIMIT + 1).await?;
     let (back, more, found) = turned(id, view, from, found);
-    let rows = lines(&web, &mut tx, row.action, found, now).await?;
+    let rows = lines(&web, &mut tx, row.action, found, seen).await?;
     let history = audit::of_subject(&mut tx, &engine::subject(id), MOST_HISTORY).await?;
     drop(tx);
     let said = |row: audit::AuditRow| Said {
         what: act::what(&row.action),
         more: row.reason.or(Some(row.detail)).filter(|text| !text.is_empty()).map(Long::line),
-        at: When::at(row.at, now),
+        at: When::at(row.at, seen),
         by: row.actor,
     };
     Ok(render(&BulkOnePage {
@@ -151,13 +151,13 @@ async fn show(
         count: dead_letters(members_of(&row)),
         filter,
         reason: Long::line(row.reason.clone()),
-        paused: paused(&row, now),
+        paused: paused(&row, seen),
         before,
         bar: Bar::of(row.action, &progress),
         moving: (progress.of(MemberState::Sent) > 0 || (row.state.acts() && row.paused_at.is_none()))
             .then(|| address(id, view, None)),
         buttons: buttons(&web, &who, &row, &progress),
-        facts: facts(&row, now),
+        facts: facts(&row, seen),
         views: views(id, row.action, &progress, view),
         rows,
         back,
@@ -179,11 +179,11 @@ fn what(row: &BulkRow) -> String {
     }
 }
 
-fn paused(row: &BulkRow, now: Timestamp) -> Option<(String, When)> {
+fn paused(row: &BulkRow, seen: Seen) -> Option<(String, When)> {
     let (at, by) = row.paused_at.zip(row.paused_by.as_deref())?;
     let who = if by == "engine" { "It paused itself".to_owned() } else { format!("{by} paused it") };
     let why = row.pause_reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    Some((format!("{who}{why}."), When::at(at, now)))
+    Some((format!("{who}{why}."), When::at(at, seen)))
 }
 
 /// What is to be known before it is started.
@@ -279,15 +279,15 @@ fn buttons(web: &Web, who: &Signed, row: &BulkRow, progress: &Progress) -> Vec<B
     buttons
 }
 
-fn facts(row: &BulkRow, now: Timestamp) -> Vec<Fact> {
+fn facts(row: &BulkRow, seen: Seen) -> Vec<Fact> {
     let mut facts = vec![
         Fact::text("Made by", row.created_by.clone()),
-        Fact::time("Members frozen", When::at(row.created_at, now)),
+        Fact::time("Members frozen", When::at(row.created_at, seen)),
     ];
-    facts.extend(row.started_at.map(|at| Fact::time("Started", When::at(at, now))));
+    facts.extend(row.started_at.map(|at| Fact::time("Started", When::at(at, seen))));
     facts.extend(row.acts_as.clone().map(|name| Fact::text("Acts in the name of", name)));
     let ended = if row.state == BulkState::Cancelled { "Cancelled" } else { "Ended" };
-    facts.extend(row.ended_at.map(|at| Fact::time(ended, When::at(at, now))));
+    facts.extend(row.ended_at.map(|at| Fact::time(ended, When::at(at, seen))));
     facts.push(Fact::text(
         "First ones",
         match row.canary {
@@ -374,7 +374,7 @@ async fn lines(
     tx: &mut Tx,
     action: BulkAction,
     found: Vec<MemberRow>,
-    now: Timestamp,
+    seen: Seen,
 ) -> Result<Vec<MemberLine>, Failure> {
     let ids: Vec<Uuid> = found.iter().map(|row| row.operation_id).collect();
     let mut values: HashMap<Uuid, Vec<SearchRow>> = HashMap::new();
@@ -398,7 +398,7 @@ async fn lines(
             ids: if ids.is_empty() { kind } else { format!("{kind} \u{b7} {ids}") },
             became: Became { action, state: row.state },
             answer: answer.map(|text| Long::line(mask.text(text))),
-            at: row.at.map(|at| When::at(at, now)),
+            at: row.at.map(|at| When::at(at, seen)),
         }
     };
     Ok(found.iter().map(line).collect())

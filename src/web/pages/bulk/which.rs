@@ -9,6 +9,7 @@ use crate::store::{StoreError, Tx, causes, dead_letters as stored};
 use crate::web::failure::Failure;
 use crate::web::guard::{Fields, Signed};
 use crate::web::pages::dead_letters::{Asked, MOST_CAUSES, link};
+use crate::web::view::Seen;
 
 /// What was chosen.
 pub(super) enum Which {
@@ -103,8 +104,8 @@ impl Which {
 pub(super) async fn in_words(
     tx: &mut Tx,
     filter: &DeadLetterFilter,
-    now: Timestamp,
+    seen: Seen,
 ) -> Result<Vec<(String, String)>, StoreError> {
-    let causes = causes::waiting(tx, now, MOST_CAUSES).await?;
-    Ok(Asked::of(filter.clone()).in_words(&causes, now))
+    let causes = causes::waiting(tx, seen.now, MOST_CAUSES).await?;
+    Ok(Asked::of(filter.clone()).in_words(&causes, seen))
 }

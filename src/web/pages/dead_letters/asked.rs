@@ -12,7 +12,7 @@ use crate::store::causes::CauseRow;
 use crate::web::labels::Mark;
 use crate::web::listing::{Chip, Select};
 use crate::web::tell::list;
-use crate::web::view::When;
+use crate::web::view::{Seen, When};
 
 /// Instead of a status, or of a word on what was put off: all of them.
 const ANY: &str = "any";
@@ -65,10 +65,10 @@ impl Asked {
     pub(in crate::web::pages) fn in_words(
         &self,
         causes: &[CauseRow],
-        now: Timestamp,
+        seen: Seen,
     ) -> Vec<(String, String)> {
         let words = |(name, value): (&'static str, String)| {
-            let (label, value) = self.chip_words(name, &value, causes, now);
+            let (label, value) = self.chip_words(name, &value, causes, seen);
             (label.to_owned(), value)
         };
         self.filter.pairs().into_iter().map(words).collect()
@@ -133,7 +133,7 @@ impl Asked {
     pub(super) fn rest(&self, config: &Config, causes: &[CauseRow], people: &[UserRow]) -> Vec<Select> {
         let named = |name: &String| (name.clone(), name.clone());
         let destinations =
-            config.destinations.keys().map(|name| (name.clone(), words::destination_name(name)));
+            config.destinations.keys().map(|name| (name.clone(), list::place(name)));
         let causes = causes.iter().map(|row| (row.cause.clone(), cause_name(row)));
         let filter = &self.filter;
         let assignee = if self.me { Some(ME) } else { filter.assignee.as_ref().map(Assignee::as_str) };
@@ -185,10 +185,10 @@ impl Asked {
         list::select("snoozed", "Put off", unsaid, [asleep, other], chosen)
     }
 
-    pub(super) fn chips(&self, causes: &[CauseRow], now: Timestamp) -> Vec<Chip> {
+    pub(super) fn chips(&self, causes: &[CauseRow], seen: Seen) -> Vec<Chip> {
         let pairs = self.pairs();
         let chip = |(name, value): &(&'static str, String)| {
-            let (label, value) = self.chip_words(name, value, causes, now);
+            let (label, value) = self.chip_words(name, value, causes, seen);
             list::chip(PATH, &pairs, name, label, value)
         };
         pairs.iter().map(chip).collect()
@@ -199,16 +199,16 @@ impl Asked {
         name: &str,
         value: &str,
         causes: &[CauseRow],
-        now: Timestamp,
+        seen: Seen,
     ) -> (&'static str, String) {
         let filter = &self.filter;
-        let full = |at: Option<Timestamp>| at.map_or_else(String::new, |at| When::at(at, now).full);
+        let full = |at: Option<Timestamp>| at.map_or_else(String::new, |at| When::at(at, seen).full);
         let word = |word: Option<String>| word.unwrap_or_else(|| value.to_owned());
         match name {
             "status" => ("Status", word(filter.status.map(Mark::word)).replace(ANY, "any, closed ones too")),
             "certainty" => ("Certainty", word(filter.certainty.map(Mark::word))),
             "type" => ("Type", value.to_owned()),
-            "destination" => ("Destination", words::destination_name(value)),
+            "destination" => ("Destination", list::place(value)),
             "cause" => {
                 let known = causes.iter().find(|row| row.cause == value).map(cause_name);
                 ("Cause", known.unwrap_or_else(|| value.to_owned()))
@@ -264,7 +264,7 @@ where
 }
 
 pub(super) fn cause_name(row: &CauseRow) -> String {
-    let destination = words::capitalised(&words::destination_name(&row.destination));
+    let destination = list::place(&row.destination);
     let title = words::title(row.symptom).to_lowercase();
     format!("{destination}, {}: {title}", words::step_name(&row.step))
 }

@@ -7,13 +7,11 @@ use uuid::Uuid;
 use crate::config::Config;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction};
 use crate::domain::operation::Severity;
-use crate::domain::time::Timestamp;
-use crate::domain::words;
 use crate::store::operations::{self, SearchRow};
 use crate::store::{StoreError, Tx, dead_letters};
 use crate::web::tell::mask::Mask;
 use crate::web::tell::{list, sentence};
-use crate::web::view::When;
+use crate::web::view::{Seen, When};
 
 /// A row's sentence, in characters: a page of fifty stays light whatever its rows say.
 const MOST_SENTENCE: usize = 144;
@@ -74,7 +72,7 @@ pub(in crate::web::pages) async fn present(
     tx: &mut Tx,
     config: &Config,
     rows: &[dead_letters::DeadLetterRow],
-    now: Timestamp,
+    seen: Seen,
 ) -> Result<Vec<DeadLetterRow>, StoreError> {
     let ids: Vec<Uuid> = rows.iter().map(|row| row.operation_id).collect();
     let mut values: HashMap<Uuid, Vec<SearchRow>> = HashMap::new();
@@ -87,7 +85,7 @@ pub(in crate::web::pages) async fn present(
     let one = |row: &dead_letters::DeadLetterRow| {
         let mask = masks.get(&row.operation_id).unwrap_or(&none);
         let own = values.get(&row.operation_id).map_or(&[][..], Vec::as_slice);
-        shaped(row, config, mask, own, now)
+        shaped(row, config, mask, own, seen)
     };
     Ok(rows.iter().map(one).collect())
 }
@@ -97,7 +95,7 @@ fn shaped(
     config: &Config,
     mask: &Mask,
     values: &[SearchRow],
-    now: Timestamp,
+    seen: Seen,
 ) -> DeadLetterRow {
     let [sentence, _] = sentence::dead_letter(config, row, mask, None);
     let team = || config.operations.get(&row.kind).and_then(|kind| kind.owner.as_deref());
@@ -109,18 +107,18 @@ fn shaped(
         sentence: shortened(&sentence, MOST_SENTENCE),
         kind: name(&row.kind),
         ids: shortened(&list::ids(values, mask), MOST_IDS),
-        destination: name(&words::destination_name(&row.destination)),
+        destination: name(&list::place(&row.destination)),
         attempts: match row.attempts {
             1 => "1 try".to_owned(),
             n => format!("{n} tries"),
         },
-        opened: When::at(row.opened_at, now),
+        opened: When::at(row.opened_at, seen),
         assignee: row.assignee.as_deref().map(name),
         team: if row.assignee.is_none() { team().map(name) } else { None },
         snoozed: row
             .snoozed_until
-            .filter(|until| *until > now && row.closed_at.is_none())
-            .map(|until| When::at(until, now)),
+            .filter(|until| *until > seen.now && row.closed_at.is_none())
+            .map(|until| When::at(until, seen)),
         next: row.next_action,
         severity: row.severity,
         status: row.status,

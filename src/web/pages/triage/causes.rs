@@ -6,11 +6,10 @@ use super::{CauseRow, Count, Spark, Split, link, shown};
 use crate::config::{Config, OperationType};
 use crate::domain::dead_letter::Certainty;
 use crate::domain::filter::{Age, DeadLetterFilter, Relative};
-use crate::domain::time::Timestamp;
 use crate::domain::words::{self, Facts};
 use crate::store::causes::{self, STRETCHES};
 use crate::web::tell::list;
-use crate::web::view::When;
+use crate::web::view::{Seen, When};
 
 /// A trend by cause, as the store tells it.
 pub(in crate::web::pages) type Trends = [(String, [u32; STRETCHES])];
@@ -35,14 +34,14 @@ pub(in crate::web::pages) fn row(
     row: &causes::CauseRow,
     trends: &Trends,
     config: &Config,
-    now: Timestamp,
+    seen: Seen,
 ) -> CauseRow {
-    let this = DeadLetterFilter { cause: Some(row.cause.clone()), ..list::waiting(now) };
+    let this = DeadLetterFilter { cause: Some(row.cause.clone()), ..list::waiting(seen.now) };
     let count = |number: i64, filter: &DeadLetterFilter| Count {
         shown: shown(number),
         href: (number > 0).then(|| link(filter)),
     };
-    let within = |word| DeadLetterFilter { age: Some(Relative { word, now }), ..this.clone() };
+    let within = |word| DeadLetterFilter { age: Some(Relative { word, now: seen.now }), ..this.clone() };
     let sure = |certainty| DeadLetterFilter { certainty: Some(certainty), ..this.clone() };
     let split = [
         (Certainty::DefinitelyFailed, row.total - row.may_have_completed - row.completed_there),
@@ -73,8 +72,8 @@ pub(in crate::web::pages) fn row(
             .filter(|(_, number)| *number > 0)
             .map(|(certainty, number)| Split { certainty, count: count(number, &sure(certainty)) })
             .collect(),
-        first: When::at(row.first_at, now),
-        last: When::at(row.last_at, now),
+        first: When::at(row.first_at, seen),
+        last: When::at(row.last_at, seen),
         owner: row.assignee.clone(),
         note: row.note.clone(),
     }

@@ -18,7 +18,7 @@ use crate::store::operations::SearchRow;
 use crate::store::{StoreError, Tx, operations};
 use crate::web::tell::mask::Mask;
 use crate::web::tell::{list, sentence};
-use crate::web::view::When;
+use crate::web::view::{Seen, When};
 
 /// A key's window that closes within this needs somebody.
 const SOON: Duration = Duration::from_hours(2);
@@ -29,13 +29,13 @@ pub(super) async fn all(
     tx: &mut Tx,
     config: &Config,
     reader: &str,
-    now: Timestamp,
+    seen: Seen,
 ) -> Result<Vec<Urgent>, StoreError> {
-    let mut found = paused(tx, now).await?;
-    found.extend(windows(tx, config, now).await?);
-    found.extend(critical(tx, config, now).await?);
-    found.extend(doubt(tx, now).await?);
-    let own = DeadLetterFilter { assignee: Some(reader.into()), ..list::waiting(now) };
+    let mut found = paused(tx, seen).await?;
+    found.extend(windows(tx, config, seen).await?);
+    found.extend(critical(tx, config, seen).await?);
+    found.extend(doubt(tx, seen.now).await?);
+    let own = DeadLetterFilter { assignee: Some(reader.into()), ..list::waiting(seen.now) };
     let count = list::count(tx, &own).await?;
     if count > 0 {
         found.push(Urgent {
@@ -49,7 +49,7 @@ pub(super) async fn all(
 }
 
 /// Destinations that the engine paused: one line each, however many operations wait for them.
-async fn paused(tx: &mut Tx, now: Timestamp) -> Result<Vec<Urgent>, StoreError> {
+async fn paused(tx: &mut Tx, seen: Seen) -> Result<Vec<Urgent>, StoreError> {
     let alerts = alerts::open_ones(tx).await?;
     let urgent = |alert: AlertRow| Urgent {
         kind: UrgentKind::Paused,
@@ -59,19 +59,19 @@ async fn paused(tx: &mut Tx, now: Timestamp) -> Result<Vec<Urgent>, StoreError> 
             words::full_stop(&alert.detail)
         ),
         href: format!("/destinations#{}", alert.subject),
-        when: Some(When::at(alert.at, now)),
+        when: Some(When::at(alert.at, seen)),
     };
     Ok(alerts.into_iter().map(urgent).collect())
 }
 
 /// Keys that a destination will forget while it is unknown whether their operations happened.
-async fn windows(tx: &mut Tx, config: &Config, now: Timestamp) -> Result<Vec<Urgent>, StoreError> {
+async fn windows(tx: &mut Tx, config: &Config, seen: Seen) -> Result<Vec<Urgent>, StoreError> {
     let mut closing: Vec<(Timestamp, String, ClosingWindow)> = Vec::new();
     for destination in config.destinations.values() {
         let contract = &destination.contract;
         let Some(key) = contract.key.as_ref().filter(|_| !contract.naturally_idempotent) else { continue };
         let safe = key.window.saturating_sub(contract.margin());
-        let (after, until) = (now.minus(safe), now.minus(safe).plus(SOON));
+        let (after, until) = (seen.now.minus(safe), seen.now.minus(safe).plus(SOON));
         let most = i64::try_from(MOST).unwrap_or(i64::MAX);
         for row in dead_letters::closing_windows(tx, &destination.name, after, until, most).await? {
             closing.push((row.first_sent_at.plus(safe), destination.name.clone(), row));
@@ -93,13 +93,13 @@ async fn windows(tx: &mut Tx, config: &Config, now: Timestamp) -> Result<Vec<Urg
                 names.get(&row.operation_id).map_or(row.kind.as_str(), String::as_str),
             ),
             href: format!("/dead-letters/{}", row.id),
-            when: Some(When::at(*until, now)),
+            when: Some(When::at(*until, seen)),
         })
         .collect())
 }
 
-async fn critical(tx: &mut Tx, config: &Config, now: Timestamp) -> Result<Vec<Urgent>, StoreError> {
-    let filter = DeadLetterFilter { severity: Some(Severity::Critical), ..list::waiting(now) };
+async fn critical(tx: &mut Tx, config: &Config, seen: Seen) -> Result<Vec<Urgent>, StoreError> {
+    let filter = DeadLetterFilter { severity: Some(Severity::Critical), ..list::waiting(seen.now) };
     let page = Page { limit: u32::try_from(MOST).unwrap_or(u32::MAX), cursor: None };
     let listed = dead_letters::list(tx, &filter, page).await?;
     let rows: Vec<(Uuid, &str)> =
@@ -118,7 +118,7 @@ async fn critical(tx: &mut Tx, config: &Config, now: Timestamp) -> Result<Vec<Ur
                 kind: UrgentKind::Critical,
                 text: format!("{}: {sentence}", words::capitalised(name)),
                 href: format!("/dead-letters/{}", row.id),
-                when: Some(When::at(row.opened_at, now)),
+                when: Some(When::at(row.opened_at, seen)),
             }
         })
         .collect();
