@@ -38,11 +38,7 @@ pub async fn bulks(tx: &mut Tx, bulks: &[Uuid]) -> Result<Vec<(Uuid, Timestamp)>
 }
 
 /// `sql` up to the list of ids.
-async fn changes(
-    tx: &mut Tx,
-    sql: &'static str,
-    ids: &[Uuid],
-) -> Result<Vec<(Uuid, Timestamp)>, StoreError> {
+async fn changes(tx: &mut Tx, sql: &'static str, ids: &[Uuid]) -> Result<Vec<(Uuid, Timestamp)>, StoreError> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }

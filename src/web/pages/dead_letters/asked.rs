@@ -62,11 +62,7 @@ impl Asked {
     }
 
     /// Everything that is set, in words: also what is meant when nothing is said.
-    pub(in crate::web::pages) fn in_words(
-        &self,
-        causes: &[CauseRow],
-        seen: Seen,
-    ) -> Vec<(String, String)> {
+    pub(in crate::web::pages) fn in_words(&self, causes: &[CauseRow], seen: Seen) -> Vec<(String, String)> {
         let words = |(name, value): (&'static str, String)| {
             let (label, value) = self.chip_words(name, &value, causes, seen);
             (label.to_owned(), value)
@@ -132,8 +128,7 @@ impl Asked {
 
     pub(super) fn rest(&self, config: &Config, causes: &[CauseRow], people: &[UserRow]) -> Vec<Select> {
         let named = |name: &String| (name.clone(), name.clone());
-        let destinations =
-            config.destinations.keys().map(|name| (name.clone(), list::place(name)));
+        let destinations = config.destinations.keys().map(|name| (name.clone(), list::place(name)));
         let causes = causes.iter().map(|row| (row.cause.clone(), cause_name(row)));
         let filter = &self.filter;
         let assignee = if self.me { Some(ME) } else { filter.assignee.as_ref().map(Assignee::as_str) };
@@ -194,13 +189,7 @@ impl Asked {
         pairs.iter().map(chip).collect()
     }
 
-    fn chip_words(
-        &self,
-        name: &str,
-        value: &str,
-        causes: &[CauseRow],
-        seen: Seen,
-    ) -> (&'static str, String) {
+    fn chip_words(&self, name: &str, value: &str, causes: &[CauseRow], seen: Seen) -> (&'static str, String) {
         let filter = &self.filter;
         let full = |at: Option<Timestamp>| at.map_or_else(String::new, |at| When::at(at, seen).full);
         let word = |word: Option<String>| word.unwrap_or_else(|| value.to_owned());
