@@ -40,23 +40,31 @@ const MOST_LISTENERS: usize = 200;
 /// Pages of one person that may.
 const MOST_OF_ONE: usize = 10;
 
-/// What a page wants to hear of. For more (a bulk action, say) add a variant here, its word to
-/// [`About::parse`], and to [`store::live`](crate::store::live) the question when it last changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a page wants to hear of. For more add a variant here, its word to [`About::parse`], and to
+/// [`store::live`](crate::store::live) the question when it last changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum About {
     /// Which dead letters wait.
     Letters,
     /// One operation, and so its dead letters.
     Operation(Uuid),
+    /// One bulk action, and what became of its members.
+    Bulk(Uuid),
 }
 
 impl About {
-    /// From `letters` or `operation:<id>`.
+    /// From `letters`, `operation:<id>` or `bulk:<id>`.
     pub fn parse(text: &str) -> Option<Self> {
         if text == LETTERS {
             return Some(Self::Letters);
         }
-        text.strip_prefix("operation:").and_then(|id| id.parse().ok()).map(Self::Operation)
+        let (kind, id) = text.split_once(':')?;
+        let id = id.parse().ok()?;
+        match kind {
+            "operation" => Some(Self::Operation(id)),
+            "bulk" => Some(Self::Bulk(id)),
+            _ => None,
+        }
     }
 }
 
@@ -79,7 +87,7 @@ struct Hub {
 #[derive(Debug, Default)]
 struct Room {
     by_person: HashMap<Uuid, usize>,
-    operations: HashMap<Uuid, usize>,
+    shown: HashMap<About, usize>,
     /// A task looks at the database.
     looking: bool,
 }
@@ -89,8 +97,8 @@ struct Room {
 struct News {
     /// When those that wait were opened, newest first, as many as are counted.
     newest: Vec<Timestamp>,
-    /// When the operations that somebody shows last changed.
-    changed: HashMap<Uuid, Timestamp>,
+    /// When what somebody looks at last changed.
+    changed: HashMap<About, Timestamp>,
 }
 
 impl Live {
@@ -124,9 +132,7 @@ impl Live {
             return None;
         }
         *room.by_person.entry(person).or_default() += 1;
-        if let About::Operation(id) = about {
-            *room.operations.entry(id).or_default() += 1;
-        }
+        *room.shown.entry(about).or_default() += 1;
         if !std::mem::replace(&mut room.looking, true) {
             tokio::spawn(self.clone().look_around());
         }
@@ -146,15 +152,15 @@ impl Live {
                 () = tokio::time::sleep(EVERY) => {}
                 () = ends(&mut closed) => return,
             }
-            let operations: Vec<Uuid> = {
+            let shown: Vec<About> = {
                 let mut room = self.room();
                 if room.by_person.is_empty() {
                     room.looking = false;
                     return;
                 }
-                room.operations.keys().copied().collect()
+                room.shown.keys().copied().collect()
             };
-            match self.look(&operations).await {
+            match self.look(&shown).await {
                 Ok(news) => {
                     self.0.news.send_replace(Arc::new(news));
                 }
@@ -165,11 +171,21 @@ impl Live {
         }
     }
 
-    async fn look(&self, operations: &[Uuid]) -> Result<News, StoreError> {
+    async fn look(&self, shown: &[About]) -> Result<News, StoreError> {
+        let of = |kind: fn(Uuid) -> About| -> Vec<Uuid> {
+            let id = |about: &About| match *about {
+                About::Operation(id) | About::Bulk(id) if *about == kind(id) => Some(id),
+                _ => None,
+            };
+            shown.iter().filter_map(id).collect()
+        };
         let mut tx = self.0.db.read().await?;
         let newest = live::newest(&mut tx, self.0.ambient.now(), list::MOST_COUNTED + 1).await?;
-        let changed = live::changes(&mut tx, operations).await?.into_iter().collect();
-        Ok(News { newest, changed })
+        let operations = live::operations(&mut tx, &of(About::Operation)).await?;
+        let bulks = live::bulks(&mut tx, &of(About::Bulk)).await?;
+        let named = |kind: fn(Uuid) -> About| move |(id, at)| (kind(id), at);
+        let changed = operations.into_iter().map(named(About::Operation));
+        Ok(News { newest, changed: changed.chain(bulks.into_iter().map(named(About::Bulk))).collect() })
     }
 }
 
@@ -185,13 +201,11 @@ impl Drop for Seat {
     fn drop(&mut self) {
         let mut room = self.live.room();
         leave(&mut room.by_person, self.person);
-        if let About::Operation(id) = self.about {
-            leave(&mut room.operations, id);
-        }
+        leave(&mut room.shown, self.about);
     }
 }
 
-fn leave(seats: &mut HashMap<Uuid, usize>, whose: Uuid) {
+fn leave<T: Eq + std::hash::Hash>(seats: &mut HashMap<T, usize>, whose: T) {
     if let Some(count) = seats.get_mut(&whose) {
         *count -= 1;
         if *count == 0 {
@@ -218,7 +232,7 @@ struct Line {
     who: Watching,
     seat: Seat,
     since: Timestamp,
-    /// When the operation had last changed at the first look: a change that was written down after
+    /// When it had last changed at the first look: a change that was written down after
     /// the page was made may bear an earlier time.
     first: Option<Timestamp>,
     told: Option<Told>,
@@ -273,13 +287,10 @@ impl Line {
     fn tell(&mut self, news: &News) -> Told {
         let number = |count: usize| list::number(i64::try_from(count).unwrap_or(i64::MAX));
         let fresh = news.newest.iter().filter(|opened| **opened > self.since).count();
-        let changed = match self.seat.about {
-            About::Letters => false,
-            About::Operation(id) => news.changed.get(&id).is_some_and(|at| {
-                let first = *self.first.get_or_insert(*at);
-                *at > self.since || *at != first
-            }),
-        };
+        let changed = news.changed.get(&self.seat.about).is_some_and(|at| {
+            let first = *self.first.get_or_insert(*at);
+            *at > self.since || *at != first
+        });
         let new = (fresh > 0 && self.seat.about == About::Letters).then(|| number(fresh));
         Told { open: number(news.newest.len()), new, changed }
     }
@@ -336,7 +347,8 @@ mod tests {
         let id = Uuid::from_u128(7);
         assert_eq!(About::parse("letters"), Some(About::Letters));
         assert_eq!(About::parse(&format!("operation:{id}")), Some(About::Operation(id)));
-        for text in ["", "operation:", "operation:7", "letter"] {
+        assert_eq!(About::parse(&format!("bulk:{id}")), Some(About::Bulk(id)));
+        for text in ["", "operation:", "operation:7", "letter", "bulk:", "bulk", &format!("cause:{id}")] {
             assert_eq!(About::parse(text), None, "{text}");
         }
     }

@@ -105,7 +105,7 @@ pub struct Layout {
     pub zone: String,
     /// When the page was made.
     pub at: Timestamp,
-    /// What the page shows and the script listens for news of: [`LETTERS`], `operation:<id>`; see
+    /// What the page shows and the script listens for news of: [`LETTERS`], `operation:<id>`, `bulk:<id>`; see
     /// [`super::live::About`] for how more is added.
     pub live: Option<String>,
 }

@@ -18,8 +18,9 @@ pub struct Seen {
     pub zone: Zone,
 }
 
-impl From<Timestamp> for Seen {
-    fn from(now: Timestamp) -> Self {
+impl Seen {
+    /// By somebody who has not signed in, so that nothing is known of their zone.
+    pub fn by_nobody(now: Timestamp) -> Self {
         Self { now, zone: Zone::UTC }
     }
 }
@@ -39,8 +40,8 @@ pub struct When {
 
 impl When {
     /// `moment` as it is seen.
-    pub fn at(moment: Timestamp, seen: impl Into<Seen>) -> Self {
-        let Seen { now, zone } = seen.into();
+    pub fn at(moment: Timestamp, seen: Seen) -> Self {
+        let Seen { now, zone } = seen;
         let utc = moment.utc();
         let iso = utc.format(format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z"));
         let ago = match (now.since(moment), moment.since(now)) {
@@ -278,10 +279,10 @@ mod tests {
     #[test]
     fn moments_read_as_people_say_them() {
         let now = Timestamp::parse("2026-11-29T09:05:12Z").unwrap();
-        let ago = |seconds| When::at(now.minus(Duration::from_secs(seconds)), now).ago;
+        let ago = |seconds| When::at(now.minus(Duration::from_secs(seconds)), Seen::by_nobody(now)).ago;
         let read: Vec<String> = [0, 42, 240, 7300, 90_000, 200_000].map(ago).into();
         assert_eq!(read, ["just now", "42 s ago", "4 min ago", "2 h ago", "25 h ago", "2 d ago"]);
-        let soon = When::at(now.plus(Duration::from_mins(90)), now);
+        let soon = When::at(now.plus(Duration::from_mins(90)), Seen::by_nobody(now));
         assert_eq!((soon.ago.as_str(), soon.both.as_str()), ("in 1 h", "29 Nov 2026, 10:35:12 UTC"));
         let there = Seen { now, zone: Zone::named("America/New_York").unwrap() };
         let told = "29 Nov 2026, 04:05:12 America/New_York";

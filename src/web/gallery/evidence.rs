@@ -169,6 +169,7 @@ fn handling(w: &Words) -> Handling {
             ],
             earliest: "2026-11-29T09:05".into(),
             latest: "2027-02-27T09:05".into(),
+            zone: "UTC",
         }),
         note: Some(form("note", Field::wrong(w.t(""), w.t("A note says something.")))),
         reopen: None,

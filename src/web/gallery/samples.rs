@@ -11,7 +11,7 @@ use crate::web::known::{CheckRow, Knowledge, Known};
 use crate::web::listing::{Chip, Choice, Select};
 use crate::web::page::{Layout, Section, SignedIn};
 use crate::web::timeline::{Answer, Request, Step};
-use crate::web::view::{Button, Fact, Long, Reference, When};
+use crate::web::view::{Button, Fact, Long, Reference, Seen, When};
 
 /// Where texts come from: as written, or from a bag of nasty ones.
 pub(super) struct Words {
@@ -80,11 +80,11 @@ pub(super) fn now() -> Timestamp {
 }
 
 pub(super) fn ago(seconds: u64) -> When {
-    When::at(now().minus(Duration::from_secs(seconds)), now())
+    When::at(now().minus(Duration::from_secs(seconds)), Seen::by_nobody(now()))
 }
 
 pub(super) fn ahead(seconds: u64) -> When {
-    When::at(now().plus(Duration::from_secs(seconds)), now())
+    When::at(now().plus(Duration::from_secs(seconds)), Seen::by_nobody(now()))
 }
 
 pub(super) fn layout(words: &Words, title: &str, section: Section) -> Layout {

@@ -14,7 +14,7 @@ use crate::web::Web;
 use crate::web::failure::{Failure, sentence};
 use crate::web::guard::{self, OpenForm, Posted, Signed};
 use crate::web::page::{Layout, render, render_as};
-use crate::web::view::{Field, When, coarse};
+use crate::web::view::{Field, Seen, When, coarse};
 
 /// `/login`
 #[derive(Template, Debug)]
@@ -206,7 +206,7 @@ async fn setup_page(web: &Web, token: &str) -> Result<SetupPage, Failure> {
         name: Field::default(),
         password: Field::default(),
         shortest: MIN_PASSWORD,
-        expires: When::at(expires, ambient.now()),
+        expires: When::at(expires, Seen::by_nobody(ambient.now())),
     })
 }
 

@@ -14,6 +14,8 @@ use uuid::Uuid;
 
 use crate::domain::actor::Right;
 use crate::domain::filter::{AuditFilter, Parameters};
+use crate::domain::time::Timestamp;
+use crate::domain::zone::Zone;
 use crate::engine::thread;
 use crate::store::operations::{self, SearchRow};
 use crate::store::{StoreError, Tx, audit, audit::AuditRow as Stored};
@@ -38,7 +40,7 @@ pub fn routes() -> Router<Web> {
 async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -> Result<Response, Failure> {
     who.require(Right::Audit)?;
     let given = list::parameters(query.as_deref());
-    let asked = Asked::read(&given)?;
+    let asked = Asked::read(&given, who.zone())?;
     let page = Parameters(&given).page()?;
     let (config, seen) = (web.engine.config(), who.seen(web.engine.ambient().now()));
     let layout = who.layout("Audit", Section::Audit).await;
@@ -139,7 +141,7 @@ fn subject(subject: &str) -> Option<Reference> {
 }
 
 /// The filter as it was asked for: an operation by its id, its key or a dead letter's id, and days
-/// of which the last one counts whole.
+/// of the reader's zone, of which the last one counts whole.
 struct Asked {
     filter: AuditFilter,
     operation: Option<String>,
@@ -148,7 +150,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(given: &[(String, String)]) -> Result<Self, Failure> {
+    fn read(given: &[(String, String)], reader: Zone) -> Result<Self, Failure> {
         let get = |name: &str| {
             let value = given.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.trim());
             value.replace('\0', "\u{fffd}")
@@ -157,8 +159,12 @@ impl Asked {
             given.iter().filter(|(name, _)| name != "operation").cloned().collect();
         let mut filter = Parameters(&rest).audit()?;
         let (operation, from, to) = (get("operation"), get("from"), get("to"));
+        let day = |at: Timestamp| reader.opening(at.utc().date());
+        if from.len() == 10 {
+            filter.from = filter.from.map(day);
+        }
         if to.len() == 10 {
-            filter.to = filter.to.map(|to| to.plus(DAY));
+            filter.to = filter.to.map(|to| day(to.plus(DAY)));
         }
         Ok(Self { filter, operation: Some(operation).filter(|text| !text.is_empty()), from, to })
     }

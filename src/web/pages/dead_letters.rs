@@ -40,7 +40,7 @@ pub fn routes() -> Router<Web> {
 
 async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -> Result<Response, Failure> {
     let given = list::parameters(query.as_deref());
-    let (config, now) = (web.engine.config(), who.now);
+    let (config, now, seen) = (web.engine.config(), who.now, who.seen(who.now));
     let asked = Asked::read(&given, &who.user.name, now)?;
     let page = Parameters(&given).page()?;
     let layout = who.layout("Dead letters", Section::DeadLetters).await.listening(LETTERS);
@@ -55,7 +55,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
         causes.extend(causes::by_id(&mut tx, asked, now).await?);
     }
     let people = accounts::users(&mut tx).await?;
-    let rows = present(&mut tx, config, &listed.items, who.seen(now)).await?;
+    let rows = present(&mut tx, config, &listed.items, seen).await?;
     let keep = views::keep(&mut tx, &web, &who, &asked.pairs()).await?;
     let handled = match (count, asked.is_default()) {
         (0, true) => Some(dead_letters::figures(&mut tx, now).await?),
@@ -71,7 +71,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
         first: asked.first(),
         rest_set: rest.iter().filter(|select| select.choices.first().is_some_and(|any| !any.chosen)).count(),
         rest,
-        chips: asked.chips(&causes, who.seen(now)),
+        chips: asked.chips(&causes, seen),
         keep,
         rows,
         pager: list::pager(PATH, &asked.pairs(), page.limit, &listed),

@@ -8,13 +8,14 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::post;
-use time::{OffsetDateTime, Time, Weekday};
+use time::macros::{format_description, time};
+use time::{PrimitiveDateTime, Time, Weekday};
 use uuid::Uuid;
 
 use super::{case, dead_letter};
 use crate::domain::actor::Right;
 use crate::domain::time::Timestamp;
-use crate::domain::words;
+use crate::domain::zone::Zone;
 use crate::engine::actions::{ActionError, Request};
 use crate::engine::handling::{self, MAX_SNOOZE};
 use crate::engine::thread::Thread;
@@ -98,6 +99,8 @@ pub struct Snooze {
     pub earliest: String,
     /// The latest.
     pub latest: String,
+    /// In whose clock these are read: "Europe/Berlin".
+    pub zone: &'static str,
 }
 
 /// Which of the forms was sent.
@@ -201,9 +204,10 @@ pub(super) async fn load(
         }),
         snooze: Some(Snooze {
             form: form(Act::Snooze),
-            offers: offers(now),
-            earliest: local(now),
-            latest: local(now.plus(MAX_SNOOZE)),
+            offers: offers(now, who.zone()),
+            earliest: local(now, who.zone()),
+            latest: local(now.plus(MAX_SNOOZE), who.zone()),
+            zone: who.zone().name(),
         }),
         note,
         ..handling
@@ -217,32 +221,38 @@ fn put_off_by(thread: &Thread, letter: &DeadLetterRow) -> Option<String> {
     Some(last.actor.clone())
 }
 
-/// When it may come back: an hour, this evening, tomorrow, next Monday; times of day are in UTC.
-fn offers(now: Timestamp) -> Vec<(String, String)> {
-    let today = now.utc();
-    let at = |days: u8, hour: u8| {
-        let day = today.replace_time(Time::MIDNIGHT) + time::Duration::days(days.into());
-        local(moment(day + time::Duration::hours(hour.into())))
+/// When it may come back, by the clock in a zone: an hour, this evening, tomorrow, next Monday.
+fn offers(now: Timestamp, zone: Zone) -> Vec<(String, String)> {
+    let today = zone.clock(now);
+    let at = |days: u8, time: Time| {
+        written(PrimitiveDateTime::new(today.date() + time::Duration::days(days.into()), time))
     };
     let mut offers = vec![("1h".to_owned(), "1 hour".to_owned())];
     if today.hour() < 17 {
-        offers.push((at(0, 18), "This evening, 18:00".to_owned()));
+        offers.push((at(0, time!(18:00)), "This evening, 18:00".to_owned()));
     }
-    offers.push((at(1, 9), "Tomorrow, 9:00".to_owned()));
+    offers.push((at(1, time!(9:00)), "Tomorrow, 9:00".to_owned()));
     let to_monday = 7 - today.weekday().number_days_from_monday();
     if today.weekday() != Weekday::Sunday {
-        offers.push((at(to_monday, 9), "Next Monday, 9:00".to_owned()));
+        offers.push((at(to_monday, time!(9:00)), "Next Monday, 9:00".to_owned()));
     }
     offers
 }
 
-fn moment(at: OffsetDateTime) -> Timestamp {
-    Timestamp::from_micros(at.unix_timestamp() * 1_000_000)
+/// As a browser's field for a day and a time writes them: "2026-11-30T09:00".
+fn written(wall: PrimitiveDateTime) -> String {
+    wall.format(format_description!("[year]-[month]-[day]T[hour]:[minute]")).unwrap_or_default()
 }
 
-/// As a browser's field for a moment writes it: "2026-11-30T09:00".
-fn local(at: Timestamp) -> String {
-    at.rfc3339()[..16].to_owned()
+fn local(at: Timestamp, zone: Zone) -> String {
+    let clock = zone.clock(at);
+    written(PrimitiveDateTime::new(clock.date(), clock.time()))
+}
+
+/// The moment that such a field means in a zone; with or without seconds, as browsers please.
+fn meant(text: &str, zone: Zone) -> Option<Timestamp> {
+    let wall = Timestamp::parse(&format!("{text}Z")).or(Timestamp::parse(&format!("{text}:00Z")))?.utc();
+    Some(zone.at(PrimitiveDateTime::new(wall.date(), wall.time())))
 }
 
 /// The routes of the forms.
@@ -272,6 +282,7 @@ async fn assign(State(web): State<Web>, Path(id): Path<String>, posted: Posted) 
 }
 
 async fn snooze(State(web): State<Web>, Path(id): Path<String>, posted: Posted) -> Result<Response, Failure> {
+    let zone = posted.who.zone();
     let asked = posted.fields.get("until").to_owned();
     let form = Taken::new(&web, posted, &id, Act::Snooze, Field::of(asked.clone()))?;
     let gate = web.engine.gate();
@@ -283,15 +294,14 @@ async fn snooze(State(web): State<Web>, Path(id): Path<String>, posted: Posted) 
     }
     let until = match asked.as_str() {
         "now" => None,
-        // With or without seconds, as browsers please.
-        text => match Timestamp::parse(&format!("{text}Z")).or(Timestamp::parse(&format!("{text}:00Z"))) {
+        text => match meant(text, zone) {
             Some(at) => Some(at),
             None => return form.refused(&web, "Say until when: a day and a time.").await,
         },
     };
     let done = handling::snooze(gate, form.letter, until, &form.request()).await;
     let said = match until {
-        Some(at) => format!("Snoozed until {}. Then it comes back by itself.", words::moment(at)),
+        Some(at) => format!("Snoozed until {}. Then it comes back by itself.", zone.moment(at)),
         None => "It is awake again.".to_owned(),
     };
     form.answer(&web, done, said).await
@@ -372,8 +382,12 @@ impl Taken {
 mod tests {
     use super::*;
 
+    fn offered_in(zone: &str, now: &str) -> Vec<(String, String)> {
+        offers(Timestamp::parse(now).unwrap(), Zone::named(zone).unwrap())
+    }
+
     fn offered(now: &str) -> Vec<(String, String)> {
-        offers(Timestamp::parse(now).unwrap())
+        offered_in("UTC", now)
     }
 
     #[test]
@@ -392,5 +406,9 @@ mod tests {
         assert_eq!(offered("2026-11-29T17:00:00Z"), wanted);
         // A Monday: the next one is in a week.
         assert_eq!(offered("2026-11-30T23:59:59Z")[2], pair("2026-12-07T09:00", "Next Monday, 9:00"));
+        // The same moment where it is Monday already, and where it is Sunday noon.
+        let tomorrow = |zone| offered_in(zone, "2026-11-29T17:00:00Z")[1].clone();
+        assert_eq!(tomorrow("Asia/Tokyo"), pair("2026-11-30T18:00", "This evening, 18:00"));
+        assert_eq!(tomorrow("America/New_York"), pair("2026-11-29T18:00", "This evening, 18:00"));
     }
 }

@@ -98,7 +98,7 @@ fn present(
 
 fn selects(filter: &OperationFilter, config: &Config) -> Vec<Select> {
     let kinds = config.operations.keys().map(|name| (name.clone(), name.clone()));
-    let destinations = config.destinations.keys().map(|name| (name.clone(), words::destination_name(name)));
+    let destinations = config.destinations.keys().map(|name| (name.clone(), list::place(name)));
     let state = filter.state.map(OperationState::as_str);
     let mut selects = vec![
         list::select("state", "State", "Any", words_of(OperationState::ALL), state),
@@ -128,7 +128,7 @@ fn chip(
     let (label, words) = match *name {
         "state" => ("State", filter.state.map_or_else(|| value.clone(), Mark::word)),
         "type" => ("Type", value.clone()),
-        "destination" => ("Destination", words::destination_name(value)),
+        "destination" => ("Destination", list::place(value)),
         "key" => ("Key", value.clone()),
         "from" => ("Received from", full(filter.from)),
         "to" => ("Received before", full(filter.to)),

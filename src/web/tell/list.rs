@@ -23,6 +23,11 @@ pub fn ids(values: &[SearchRow], mask: &Mask) -> String {
     values.iter().map(id).collect::<Vec<_>>().join(" \u{b7} ")
 }
 
+/// A destination where its name stands alone, in a cell or a filter: "The CRM".
+pub fn place(name: &str) -> String {
+    words::capitalised(&words::destination_name(name))
+}
+
 /// "12", or "500+" when there are more.
 pub fn number(count: i64) -> String {
     if count > MOST_COUNTED {

@@ -41,8 +41,8 @@ pub struct Tale<'a> {
 
 impl<'a> Tale<'a> {
     /// Of a thread.
-    pub fn new(config: &'a Config, thread: &'a Thread, seen: impl Into<Seen>, role: Role) -> Self {
-        let Seen { now, zone } = seen.into();
+    pub fn new(config: &'a Config, thread: &'a Thread, seen: Seen, role: Role) -> Self {
+        let Seen { now, zone } = seen;
         let mask = Mask::of(config, &thread.operation.kind, thread.payload.as_deref());
         Self { config, thread, now, zone, role, mask }
     }

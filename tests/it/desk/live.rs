@@ -19,6 +19,7 @@ use crate::support::desk::{Desk, PASSWORD};
 on_both!(
     new_dead_letters_are_announced_and_counted,
     a_page_hears_that_its_operation_changed,
+    a_page_hears_that_its_bulk_action_goes_on,
     listening_does_not_make_a_session_last,
 );
 
@@ -134,6 +135,41 @@ async fn a_page_hears_that_its_operation_changed(db: TestDatabase) {
     // The other page hears of the count alone.
     let told = others.news().await;
     assert_eq!(told["changed"], false, "{told}");
+}
+
+async fn a_page_hears_that_its_bulk_action_goes_on(db: TestDatabase) {
+    let mut desk = Desk::start(db).await;
+    desk.dead_letter("keyed", "order-1").await;
+    let (cookie, path) = {
+        let mut olga = desk.signed_in(Role::Operator).await;
+        let form = olga.get("/bulk/new?action=replay&all=1&type=keyed").await.expect(200);
+        let (action, filter) = (form.field("action"), form.field("filter"));
+        let typed = [
+            ("action", &*action),
+            ("filter", &*filter),
+            ("ids", ""),
+            ("name", "Monday"),
+            ("reason", "fixed"),
+            ("canary", ""),
+            ("speed", ""),
+        ];
+        let path = olga.post("/bulk/new", &typed).await.location().to_owned();
+        let page = olga.get(&path).await.expect(200);
+        let id = path.strip_prefix("/bulk/").expect("its page");
+        assert!(page.text.contains(&format!(r#"data-live="bulk:{id}""#)), "{path}");
+        (olga.cookie.clone().unwrap(), path)
+    };
+    let about = path.replace("/bulk/", "bulk:");
+    let mut ear = Ear::open(&desk, &cookie, &about, desk.app.now().as_micros()).await;
+    assert_eq!(ear.news().await["changed"], false);
+    desk.app.clock.advance(Duration::from_secs(1));
+    let mut olga = desk.nobody();
+    olga.cookie = Some(cookie);
+    olga.post(&format!("{path}/start"), &[("action_id", "s"), ("step", "start")]).await.location();
+    let mut told = ear.news().await;
+    while told["changed"] == false {
+        told = ear.news().await;
+    }
 }
 
 async fn listening_does_not_make_a_session_last(db: TestDatabase) {

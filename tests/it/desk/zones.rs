@@ -2,12 +2,15 @@
 //! and the page of the program's state tell.
 
 use dead_letter_office::domain::actor::Role;
+use dead_letter_office::domain::time::Timestamp;
 
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, PASSWORD};
 
 on_both!(
     moments_are_written_in_the_readers_zone,
+    one_puts_off_by_ones_own_clock,
+    a_day_of_the_audit_is_the_readers,
     one_signs_out_everywhere,
     the_status_tells_what_waits_and_who_works,
 );
@@ -21,6 +24,8 @@ async fn moments_are_written_in_the_readers_zone(db: TestDatabase) {
     let paths = [
         format!("/operations/{operation}"),
         format!("/dead-letters/{letter}"),
+        "/".to_owned(),
+        "/dead-letters".to_owned(),
         "/operations".to_owned(),
         "/dead-letters".to_owned(),
         "/dead-letters?from=2026-11-29T09:00:00Z".to_owned(),
@@ -48,6 +53,47 @@ async fn moments_are_written_in_the_readers_zone(db: TestDatabase) {
     }
     desk.app.raw().await.execute("UPDATE users SET zone = 'Gone/Nowhere'").await;
     assert!(olga.get("/account").await.expect(200).text.contains(utc), "a zone that is no more");
+}
+
+async fn one_puts_off_by_ones_own_clock(db: TestDatabase) {
+    let mut desk = Desk::start(db).await;
+    let (operation, letter) = desk.dead_letter("keyed", "order-1").await;
+    let path = format!("/dead-letters/{letter}");
+    let mut olga = desk.signed_in(Role::Operator).await;
+    olga.post("/account/zone", &[("zone", "America/New_York")]).await.location();
+    let page = olga.get(&path).await.expect(200);
+    // It is four in the morning there.
+    for offer in ["2026-11-29T18:00", "2026-11-30T09:00"] {
+        assert!(page.text.contains(&format!("value=\"{offer}\"")), "{offer}");
+    }
+    assert!(page.text.contains("min=\"2026-11-29T04:00\""));
+    assert!(page.words().contains("Until a day and time in America/New_York"), "{}", page.words());
+    olga.post(&format!("{path}/snooze"), &[("until", "2026-11-30T09:00")]).await.location();
+    let words = olga.get(&path).await.words();
+    for said in [
+        "Out of sight until 30 Nov 2026, 09:00:00 America/New_York.",
+        "Snoozed until 30 Nov 2026, 09:00:00 America/New_York by operator",
+    ] {
+        assert!(words.contains(said), "{said}: {words}");
+    }
+    let until = desk.app.letter(operation).await.snoozed_until;
+    assert_eq!(until, Timestamp::parse("2026-11-30T14:00:00Z"));
+}
+
+async fn a_day_of_the_audit_is_the_readers(db: TestDatabase) {
+    let desk = Desk::start(db).await;
+    let mut boss = desk.signed_in(Role::Admin).await;
+    // The sign-in was at 9:00 UTC, at 23:00 on Kiritimati, and at 22:00 of the day before in Pago Pago.
+    for (zone, day) in
+        [("UTC", "2026-11-29"), ("Pacific/Kiritimati", "2026-11-29"), ("Pacific/Pago_Pago", "2026-11-28")]
+    {
+        boss.post("/account/zone", &[("zone", zone)]).await.location();
+        let page = boss.get(&format!("/audit?action=sign_in&from={day}&to={day}")).await.expect(200);
+        assert_eq!(page.all("table.audit tbody tr").len(), 1, "{zone}");
+        assert!(page.words().contains(&format!("From day, {zone}")), "{zone}");
+    }
+    let page = boss.get("/audit?action=sign_in&from=2026-11-29").await.expect(200);
+    assert!(page.all("table.audit tbody tr").is_empty(), "it is the day before in Pago Pago");
 }
 
 async fn one_signs_out_everywhere(db: TestDatabase) {

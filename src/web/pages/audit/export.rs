@@ -24,7 +24,7 @@ pub(super) async fn file(State(web): State<Web>, posted: Posted) -> Result<Respo
         .iter()
         .map(|name| ((*name).to_owned(), fields.get(name).to_owned()))
         .collect();
-    let asked = Asked::read(&given)?;
+    let asked = Asked::read(&given, who.zone())?;
     let format: Format = match fields.get("format") {
         "" => Format::Csv,
         word => word.parse().map_err(|_| Failure::BadAddress("format: csv or json.".to_owned()))?,

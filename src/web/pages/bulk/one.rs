@@ -16,7 +16,7 @@ use crate::domain::bulk::{BulkAction, BulkState, MemberState, Progress, Step};
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::VerdictKind;
 use crate::domain::words;
-use crate::engine::bulk::{self as engine, chosen};
+use crate::engine::bulk::{self as engine, chosen, subject};
 use crate::store::bulk::members::{self, MemberRow, Place};
 use crate::store::bulk::{self, BulkRow};
 use crate::store::operations::{self, SearchRow};
@@ -121,18 +121,17 @@ async fn show(
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let given = list::parameters(query.as_deref());
     let seen = who.seen(web.engine.ambient().now());
-    let now = seen.now;
     let mut tx = web.engine.db().read().await?;
     let row = bulk::by_id(&mut tx, id).await?.ok_or(Failure::NotFound)?;
-    let layout = who.layout(row.name.clone(), Section::Bulk).await;
+    let layout = who.layout(row.name.clone(), Section::Bulk).await.listening(subject(row.id));
     let layout = list::rail(&mut tx, layout).await?;
     let progress = members::progress(&mut tx, &[id]).await?;
     let progress = progress.first().map(|(_, progress)| *progress).unwrap_or_default();
     let filter = match &row.filter {
-        Some(query) => in_words(&mut tx, &chosen::read(query, now)?, seen).await?,
+        Some(query) => in_words(&mut tx, &chosen::read(query, seen.now)?, seen).await?,
         None => Vec::new(),
     };
-    let before = before(&web, &mut tx, &row, &who, now).await?;
+    let before = before(&web, &mut tx, &row, &who, seen.now).await?;
     let (view, from) = (view(&given), from(&given));
     let found = members::list(&mut tx, id, view, from, LIMIT + 1).await?;
     let (back, more, found) = turned(id, view, from, found);

@@ -128,8 +128,7 @@ impl Asked {
 
     pub(super) fn rest(&self, config: &Config, causes: &[CauseRow], people: &[UserRow]) -> Vec<Select> {
         let named = |name: &String| (name.clone(), name.clone());
-        let destinations =
-            config.destinations.keys().map(|name| (name.clone(), words::destination_name(name)));
+        let destinations = config.destinations.keys().map(|name| (name.clone(), list::place(name)));
         let causes = causes.iter().map(|row| (row.cause.clone(), cause_name(row)));
         let filter = &self.filter;
         let assignee = if self.me { Some(ME) } else { filter.assignee.as_ref().map(Assignee::as_str) };
@@ -198,7 +197,7 @@ impl Asked {
             "status" => ("Status", word(filter.status.map(Mark::word)).replace(ANY, "any, closed ones too")),
             "certainty" => ("Certainty", word(filter.certainty.map(Mark::word))),
             "type" => ("Type", value.to_owned()),
-            "destination" => ("Destination", words::destination_name(value)),
+            "destination" => ("Destination", list::place(value)),
             "cause" => {
                 let known = causes.iter().find(|row| row.cause == value).map(cause_name);
                 ("Cause", known.unwrap_or_else(|| value.to_owned()))
@@ -254,7 +253,7 @@ where
 }
 
 pub(super) fn cause_name(row: &CauseRow) -> String {
-    let destination = words::capitalised(&words::destination_name(&row.destination));
+    let destination = list::place(&row.destination);
     let title = words::title(row.symptom).to_lowercase();
     format!("{destination}, {}: {title}", words::step_name(&row.step))
 }

@@ -7,7 +7,6 @@ use uuid::Uuid;
 use crate::config::Config;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction};
 use crate::domain::operation::Severity;
-use crate::domain::words;
 use crate::store::operations::{self, SearchRow};
 use crate::store::{StoreError, Tx, dead_letters};
 use crate::web::tell::mask::Mask;
@@ -108,7 +107,7 @@ fn shaped(
         sentence: shortened(&sentence, MOST_SENTENCE),
         kind: name(&row.kind),
         ids: shortened(&list::ids(values, mask), MOST_IDS),
-        destination: name(&words::destination_name(&row.destination)),
+        destination: name(&list::place(&row.destination)),
         attempts: match row.attempts {
             1 => "1 try".to_owned(),
             n => format!("{n} tries"),

@@ -166,7 +166,7 @@ mod tests {
         let mut rows: Vec<SampleRow> =
             (1..=20).map(|n| sent("2026-11-29T09:01:00Z", n * 100, Outcome::Done)).collect();
         rows.push(sent("2026-11-29T08:59:59Z", 10_000, Outcome::Uncertain));
-        let health = Health::of(&rows, first, None, now.into());
+        let health = Health::of(&rows, first, None, Seen::by_nobody(now));
         assert_eq!(health.counted, "21 attempts of the last 48 h, by the hour in which they were made.");
         assert_eq!(
             health.times.as_deref(),
@@ -186,14 +186,14 @@ mod tests {
     fn what_is_not_counted_is_said() {
         let now = Timestamp::parse("2026-11-29T09:20:00Z").unwrap();
         let first = hour(now) - (HOURS - 1);
-        let none = Health::of(&[], first, None, now.into());
+        let none = Health::of(&[], first, None, Seen::by_nobody(now));
         assert_eq!(
             (none.counted.as_str(), none.chart.is_none()),
             ("Nothing was sent there in the last 48 h.", true)
         );
         let rows = [sent("2026-11-29T09:01:00Z", 5, Outcome::Done)];
         let oldest = Timestamp::parse("2026-11-29T09:00:30Z");
-        let counted = Health::of(&rows, first, oldest, now.into()).counted;
+        let counted = Health::of(&rows, first, oldest, Seen::by_nobody(now)).counted;
         assert!(counted.ends_with("what was received before 29 Nov 2026, 09:00:30 UTC is not counted."));
     }
 }

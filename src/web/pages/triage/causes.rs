@@ -42,7 +42,7 @@ pub(in crate::web::pages) fn row(
         shown: shown(number),
         href: (number > 0).then(|| link(filter)),
     };
-    let within = |word| DeadLetterFilter { age: Some(Relative { word, now }), ..this.clone() };
+    let within = |word| DeadLetterFilter { age: Some(Relative { word, now: seen.now }), ..this.clone() };
     let sure = |certainty| DeadLetterFilter { certainty: Some(certainty), ..this.clone() };
     let split = [
         (Certainty::DefinitelyFailed, row.total - row.may_have_completed - row.completed_there),

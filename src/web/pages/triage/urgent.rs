@@ -68,13 +68,12 @@ async fn paused(tx: &mut Tx, config: &Config, seen: Seen) -> Result<Vec<Urgent>,
 
 /// Keys that a destination will forget while it is unknown whether their operations happened.
 async fn windows(tx: &mut Tx, config: &Config, seen: Seen) -> Result<Vec<Urgent>, StoreError> {
-    let now = seen.now;
     let mut closing: Vec<(Timestamp, String, ClosingWindow)> = Vec::new();
     for destination in config.destinations.values() {
         let contract = &destination.contract;
         let Some(key) = contract.key.as_ref().filter(|_| !contract.naturally_idempotent) else { continue };
         let safe = key.window.saturating_sub(contract.margin());
-        let (after, until) = (now.minus(safe), now.minus(safe).plus(SOON));
+        let (after, until) = (seen.now.minus(safe), seen.now.minus(safe).plus(SOON));
         let most = i64::try_from(MOST).unwrap_or(i64::MAX);
         for row in dead_letters::closing_windows(tx, &destination.name, after, until, most).await? {
             closing.push((row.first_sent_at.plus(safe), destination.name.clone(), row));
