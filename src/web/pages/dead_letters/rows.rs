@@ -109,7 +109,7 @@ fn shaped(
         sentence: shortened(&sentence, MOST_SENTENCE),
         kind: name(&row.kind),
         ids: shortened(&list::ids(values, mask), MOST_IDS),
-        destination: name(&words::destination_name(&row.destination)),
+        destination: name(&words::capitalised(&words::destination_name(&row.destination))),
         attempts: match row.attempts {
             1 => "1 try".to_owned(),
             n => format!("{n} tries"),
