@@ -1,6 +1,7 @@
 //! `dlo demo`: a small shop whose automations meet every failure there is, and the destination that
 //! fails them, which the drill uses too.
 
+mod colleague;
 pub mod destination;
 mod folder;
 mod goods;
@@ -111,7 +112,7 @@ Dead Letter Office: the demo
 
   Desk        {desk}{moved}
   Sign in as
-{who}  Password    {password}   (the same for all four, new at every start)
+{who}  Password    {password}   (the same for all, new at every start)
   Data        {folder}
 
   A small shop hands its operations to a helpdesk, a payment provider, a mailer and a CRM that fail
@@ -121,7 +122,8 @@ Dead Letter Office: the demo
     1. As oscar, open a receipt that may have gone out: it says why nobody sends it twice.
     2. Replay a ticket that was refused: the verdict comes at once, then the attempt appears.
     3. The CRM no longer accepts the shop's sign-in and is paused: resume it under Destinations.
-    4. In another terminal: dlo --config '{file}' dead-letters
+    4. As ada, decide under Approvals whether the charge that nora asks for is sent again.
+    5. In another terminal: dlo --config '{file}' dead-letters
 
   Ctrl-C stops. Everything is in {folder}; delete it when you are done.
 

@@ -5,11 +5,15 @@ use crate::domain::actor::{Actor, Role};
 use crate::domain::ambient::Ambient;
 use crate::store::{Db, accounts as stored};
 
+/// The colleague who was here before you: what was done with dead letters has this name on it.
+pub(super) const COLLEAGUE: (&str, Role) = ("nora", Role::Approver);
+
 /// A name for each role, and what it is for.
-pub(super) const PEOPLE: [(&str, Role, &str); 4] = [
+pub(super) const PEOPLE: [(&str, Role, &str); 5] = [
     ("vera", Role::Viewer, "looks"),
     ("oscar", Role::Operator, "replays and resolves"),
     ("ada", Role::Approver, "also overrides a named check"),
+    (COLLEAGUE.0, COLLEAGUE.1, "the same; was here before you and asked for an override"),
     ("admin", Role::Admin, "also manages people and tokens"),
 ];
 

@@ -1,4 +1,4 @@
-//! What submits the demo's operations, and the colleague who has handled two of them.
+//! What submits the demo's operations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +8,17 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
+use super::colleague::Colleague;
 use super::destination::{UnreliableDestination, demo_behaviours};
 use super::goods::{Good, Warehouse};
 use super::weather::{Deed, Scene, aftermath, storm, weather};
-use crate::domain::actor::{Actor, Role};
-use crate::domain::dead_letter::{DeadLetterStatus, Resolution};
+use crate::domain::dead_letter::DeadLetterStatus;
 use crate::domain::filter::DeadLetterFilter;
 use crate::engine::Engine;
 use crate::engine::accept::{Accepted, SubmitError};
-use crate::engine::actions::{self, ActionError, Request, Resolve};
-use crate::store::{StoreError, dead_letters};
+use crate::engine::actions::ActionError;
+use crate::store::StoreError;
+use crate::store::dead_letters::{self, DeadLetterRow};
 
 /// Operations beside those of the storm, for a list that is worth filtering.
 const OTHERS: usize = 24;
@@ -25,7 +26,7 @@ const OTHERS: usize = 24;
 /// settled.
 const MOST_OPEN: i64 = 40;
 /// How long the colleague waits for their dead letters.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// What stops the shop.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +34,7 @@ pub enum ShopError {
     /// The database said no.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What the colleague did was refused.
+    /// What the colleague did could not be written down.
     #[error(transparent)]
     Action(#[from] ActionError),
 }
@@ -101,8 +102,18 @@ impl Shop {
             self.submit(&good).await;
             self.submit(&good.altered()).await;
         }
-        for (operation, deed) in handled {
-            self.colleague(operation, deed).await?;
+        let colleague = Colleague::new(&self.engine);
+        let (many, alone): (Vec<_>, Vec<_>) =
+            handled.into_iter().partition(|(_, deed)| *deed == Deed::ReplayMany);
+        let mut letters = Vec::new();
+        for (operation, _) in many {
+            letters.extend(self.letter_of(operation).await?.map(|letter| letter.id));
+        }
+        colleague.replays(letters).await?;
+        for (operation, deed) in alone {
+            if let Some(letter) = self.letter_of(operation).await? {
+                colleague.does(deed, &letter).await?;
+            }
         }
         self.play(aftermath()).await;
         Ok(())
@@ -133,39 +144,15 @@ impl Shop {
         }
     }
 
-    /// Waits for a dead letter and settles it as somebody who knew what to do.
-    async fn colleague(&self, operation: Uuid, deed: Deed) -> Result<(), ShopError> {
-        let Some(letter) = self.letter_of(operation).await? else { return Ok(()) };
-        let actor = Actor::Person { name: "nora".to_owned(), role: Role::Operator };
-        let action_id = self.engine.ambient().opaque().to_string();
-        let by = |reason| Request { actor: &actor, action_id: &action_id, reason, origin: "127.0.0.1" };
-        let gate = self.engine.gate();
-        match deed {
-            Deed::Look => {}
-            Deed::Replay => {
-                let reason = "The customer was missing in the helpdesk; Sales added them this morning.";
-                actions::replay(gate, operation, &by(reason)).await?;
-                self.engine.wake();
-            }
-            Deed::Resolve => {
-                let how = Resolve { resolution: Resolution::CompletedAtDestination, reference: None };
-                let reason =
-                    "The customer says on the phone that the receipt is there; the mailer gave no id.";
-                actions::resolve(gate, letter, &how, &by(reason)).await?;
-            }
-        }
-        Ok(())
-    }
-
     /// The open dead letter of an operation, once there is one.
-    async fn letter_of(&self, operation: Uuid) -> Result<Option<Uuid>, ShopError> {
+    async fn letter_of(&self, operation: Uuid) -> Result<Option<DeadLetterRow>, ShopError> {
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
             let mut tx = self.engine.db().read().await?;
             let letters = dead_letters::of_operation(&mut tx, operation).await?;
             drop(tx);
-            if let Some(letter) = letters.iter().find(|letter| letter.status == DeadLetterStatus::Open) {
-                return Ok(Some(letter.id));
+            if let Some(letter) = letters.into_iter().find(|letter| letter.status == DeadLetterStatus::Open) {
+                return Ok(Some(letter));
             }
             sleep(Duration::from_millis(200)).await;
         }

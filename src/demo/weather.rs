@@ -18,7 +18,18 @@ pub(super) struct Scene {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     Replay,
+    /// All of these at once, as a bulk action.
+    ReplayMany,
     Resolve,
+    /// Hands it to oscar.
+    Assign,
+    /// Puts it off until tomorrow.
+    Snooze,
+    Note,
+    /// Writes what is known of its cause, and takes the cause.
+    Explain,
+    /// Wants it sent as a second effect, which somebody else has to approve.
+    AskOverride,
     /// Nothing but seeing it, before the destination is held up.
     Look,
 }
@@ -27,6 +38,7 @@ pub(super) enum Deed {
 pub(super) fn storm() -> Vec<Scene> {
     let lost = || Behaviour::CloseAfterRead { effect: true };
     let no_customer = || Behaviour::error(422, "unknown_customer", "There is no such customer");
+    let no_template = || Behaviour::error(422, "no_template", "The receipt template is not published");
     let locked = || Behaviour::error(423, "locked", "Somebody is editing this contact");
     let mut cannot_say = vec![Behaviour::Hang { effect: true }];
     cannot_say.extend(vec![Behaviour::error(500, "index_down", "The search index is being rebuilt"); 30]);
@@ -34,13 +46,12 @@ pub(super) fn storm() -> Vec<Scene> {
     let scene = |kind, meets| Scene { kind, meets, colleague: None };
     let handled = |kind, meets, deed| Scene { kind, meets, colleague: Some(deed) };
     vec![
-        // Two that a colleague has handled by the time somebody signs in.
+        // Some that a colleague has settled by the time somebody signs in.
         handled(Kind::Ticket, vec![no_customer(), Behaviour::Ok], Deed::Replay),
         handled(Kind::Receipt, vec![lost()], Deed::Resolve),
-        // Tried until no attempt is left, and it is proved that nothing happened.
-        handled(Kind::Contact, vec![locked(), locked(), locked(), locked()], Deed::Look),
-        // Never cleared up, though the destination recognises a repeat.
-        scene(Kind::Charge, vec![lost(), lost(), lost(), lost()]),
+        handled(Kind::Receipt, vec![no_template(), Behaviour::Ok], Deed::ReplayMany),
+        handled(Kind::Receipt, vec![no_template(), Behaviour::Ok], Deed::ReplayMany),
+        handled(Kind::Receipt, vec![no_template(), Behaviour::Ok], Deed::ReplayMany),
         // Under way.
         scene(Kind::Charge, vec![slow(4)]),
         scene(Kind::Charge, vec![slow(4)]),
@@ -54,15 +65,19 @@ pub(super) fn storm() -> Vec<Scene> {
         scene(Kind::Ticket, cannot_say),
         // Nobody can know.
         scene(Kind::Receipt, vec![lost()]),
-        scene(Kind::Receipt, vec![Behaviour::Garbage { effect: true }]),
-        scene(Kind::Receipt, vec![Behaviour::Hang { effect: true }]),
+        handled(Kind::Receipt, vec![Behaviour::Garbage { effect: true }], Deed::Note),
+        handled(Kind::Receipt, vec![Behaviour::Hang { effect: true }], Deed::Assign),
         // Refused: data, card, credential, right.
-        scene(Kind::Ticket, vec![no_customer()]),
+        handled(Kind::Ticket, vec![no_customer()], Deed::Explain),
         scene(
             Kind::Receipt,
             vec![Behaviour::error(422, "invalid_address", "The e-mail address is not valid")],
         ),
-        scene(Kind::Charge, vec![Behaviour::error(402, "card_declined", "The card was declined")]),
+        handled(
+            Kind::Charge,
+            vec![Behaviour::error(402, "card_declined", "The card was declined")],
+            Deed::Snooze,
+        ),
         handled(
             Kind::Contact,
             vec![Behaviour::error(403, "no_permission", "This account may not change contacts")],
@@ -72,6 +87,10 @@ pub(super) fn storm() -> Vec<Scene> {
         scene(Kind::Ticket, vec![Behaviour::HostileText]),
         scene(Kind::Charge, vec![Behaviour::CutBody { effect: true }]),
         scene(Kind::Contact, vec![Behaviour::SlowBody]),
+        // Tried until no attempt is left, and it is proved that nothing happened.
+        handled(Kind::Contact, vec![locked(), locked(), locked(), locked()], Deed::Look),
+        // Never cleared up, though the destination recognises a repeat.
+        handled(Kind::Charge, vec![lost(), lost(), lost(), lost()], Deed::AskOverride),
     ]
 }
 

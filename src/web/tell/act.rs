@@ -59,6 +59,10 @@ pub fn what(action: &str) -> String {
 
 /// With what result, in words, and whether it was refused or failed.
 pub fn result(row: &AuditRow) -> (String, bool) {
+    // Refused as well, but nothing was to be sent.
+    if row.action == "sign_in_failed" {
+        return ("Refused".to_owned(), true);
+    }
     if let Ok(verdict) = row.result.parse::<VerdictKind>() {
         let refused =
             matches!(verdict, VerdictKind::LookUpFirst | VerdictKind::NeedsOverride | VerdictKind::Refused);
@@ -110,6 +114,7 @@ mod tests {
         ] {
             assert_eq!(result(&row("replay", given)), (wanted.to_owned(), refused));
         }
+        assert_eq!(result(&row("sign_in_failed", "refused")), ("Refused".to_owned(), true));
         assert_eq!(what("replay"), "asked for a replay");
         assert_eq!(what("something_new"), "something new");
         assert_eq!(detail(&row("replay", "accepted"), &Mask::default()), None);

@@ -51,7 +51,7 @@ async fn everything_is_there_within_seconds() {
     command.env("DLO_DATABASE_URL", "postgres://nobody@127.0.0.1:1/none").env("DLO_CONFIG", "real.toml");
     let mut demo = super::Process::start(command, house.path("stderr"), "Ctrl-C stops");
     let page = demo.out();
-    for said in ["is taken", "vera", "oscar", "ada", "admin", "Password", "Data", "Try first"] {
+    for said in ["is taken", "vera", "oscar", "ada", "nora", "admin", "Password", "Data", "Try first"] {
         assert!(page.contains(said), "{said}: {page}");
     }
     assert!(page.lines().all(|line| line.chars().count() <= 110), "{page}");
