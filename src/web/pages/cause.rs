@@ -12,6 +12,7 @@ use super::triage::{self, CauseRow};
 use super::{case, triage::causes as words_of_causes};
 use crate::config::Config;
 use crate::domain::actor::Right;
+use crate::domain::dead_letter::NextAction;
 use crate::domain::filter::{DeadLetterFilter, Page};
 use crate::engine::actions::{ActionError, Request};
 use crate::engine::causes::{self, MAX_NOTE, subject};
@@ -129,7 +130,7 @@ async fn page(web: &Web, who: &Signed, id: &str, typed: Option<Field>) -> Result
         },
         chart: chart(&trend),
         days: days(&trend),
-        buttons: buttons(&found, config, who),
+        buttons: buttons(&found, &listed.items, config, who),
         people: choices,
         note,
         needs: (!role.may(Right::Resolve)).then(|| labels::lacks(Right::Resolve, role)),
@@ -140,8 +141,13 @@ async fn page(web: &Web, who: &Signed, id: &str, typed: Option<Field>) -> Result
     })
 }
 
-/// What can be done with all that wait; nothing when none does.
-fn buttons(found: &store::CauseRow, config: &Config, who: &Signed) -> Vec<Button> {
+/// What can be done with all that wait, the most promising first; nothing when none does.
+fn buttons(
+    found: &store::CauseRow,
+    members: &[dead_letters::DeadLetterRow],
+    config: &Config,
+    who: &Signed,
+) -> Vec<Button> {
     if found.total == 0 {
         return Vec::new();
     }
@@ -162,14 +168,19 @@ fn buttons(found: &store::CauseRow, config: &Config, who: &Signed) -> Vec<Button
     let asks = config.destinations.get(&found.destination).is_some_and(|known| known.question.is_some());
     let replay = button("replay", "Replay all, one first\u{2026}", true);
     let ask = button("lookup", "Ask for all\u{2026}", false);
+    let resolve = button("resolve", "Resolve all\u{2026}", false);
+    let assign = button("assign", "Assign all\u{2026}", false);
+    // The same data would be refused again: somebody has to correct it, one by one.
+    if members.iter().all(|letter| letter.next_action == NextAction::FixData) {
+        return vec![assign, resolve, replay];
+    }
     let mut buttons = match (asks, found.may_have_completed > 0) {
         // Where it may have happened, finding out comes before sending.
         (true, true) => vec![ask, replay],
         (true, false) => vec![replay, ask],
         (false, _) => vec![replay],
     };
-    buttons.push(button("resolve", "Resolve all\u{2026}", false));
-    buttons.push(button("assign", "Assign all\u{2026}", false));
+    buttons.extend([resolve, assign]);
     buttons
 }
 
