@@ -16,6 +16,7 @@ on_both!(
     what_came_after_the_last_replay_is_its_own_number,
     what_is_put_off_is_counted_apart_until_its_time,
     a_cause_leads_to_acts_on_all_of_it,
+    where_data_was_refused_a_replay_of_all_is_not_the_first_thing,
 );
 
 /// The page of the largest cause.
@@ -156,7 +157,7 @@ async fn what_is_put_off_is_counted_apart_until_its_time(db: TestDatabase) {
 
 async fn a_cause_leads_to_acts_on_all_of_it(db: TestDatabase) {
     let mut desk = Desk::start(db).await;
-    desk.app.destination.script("/lookup", [Behaviour::status(422)]);
+    desk.app.destination.script("/lookup", [Behaviour::status(403)]);
     let operation = desk.app.submit("lookup", "order-1").await;
     desk.app.run_until_idle().await;
     let letter = desk.app.thread(operation).await.live_letter().unwrap().id;
@@ -183,4 +184,13 @@ async fn a_cause_leads_to_acts_on_all_of_it(db: TestDatabase) {
     assert_eq!(page.all(".actions").len(), 0);
     assert!(page.words().contains("One in all, counting closed ones."), "{}", page.words());
     assert!(page.words().contains("None waits now."));
+}
+
+async fn where_data_was_refused_a_replay_of_all_is_not_the_first_thing(db: TestDatabase) {
+    let mut desk = Desk::start(db).await;
+    desk.dead_letter("keyed", "order-1").await;
+    let mut olga = desk.signed_in(Role::Operator).await;
+    let (_, page) = largest(&mut olga).await;
+    let words: Vec<String> = page.all(".actions a").into_iter().map(|(text, _)| text).collect();
+    assert_eq!(words, ["Assign all\u{2026}", "Resolve all\u{2026}", "Replay all, one first\u{2026}"]);
 }

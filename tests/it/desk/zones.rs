@@ -71,7 +71,7 @@ async fn one_puts_off_by_ones_own_clock(db: TestDatabase) {
     olga.post(&format!("{path}/snooze"), &[("until", "2026-11-30T09:00")]).await.location();
     let words = olga.get(&path).await.words();
     for said in [
-        "Out of sight until 30 Nov 2026, 09:00:00 America/New_York.",
+        "Snoozed until 30 Nov 2026, 09:00:00 America/New_York.",
         "Snoozed until 30 Nov 2026, 09:00:00 America/New_York by operator",
     ] {
         assert!(words.contains(said), "{said}: {words}");
