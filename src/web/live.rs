@@ -200,16 +200,16 @@ struct Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut room = self.live.room();
-        leave(&mut room.by_person, self.person);
-        leave(&mut room.shown, self.about);
+        leave(&mut room.by_person, &self.person);
+        leave(&mut room.shown, &self.about);
     }
 }
 
-fn leave<T: Eq + std::hash::Hash>(seats: &mut HashMap<T, usize>, whose: T) {
-    if let Some(count) = seats.get_mut(&whose) {
+fn leave<T: Eq + std::hash::Hash>(seats: &mut HashMap<T, usize>, whose: &T) {
+    if let Some(count) = seats.get_mut(whose) {
         *count -= 1;
         if *count == 0 {
-            seats.remove(&whose);
+            seats.remove(whose);
         }
     }
 }
