@@ -92,7 +92,7 @@ async fn exports_the_evidence_for_a_customer() {
     served.add("olga", Role::Operator).await;
     let operation = refused_parcel(&served).await;
     let olga = Person::sits_down(&served, "olga").await;
-    olga.asks("Customer, order, key…", "C-20").await;
+    olga.asks("Customer, order…", "C-20").await;
     olga.uses("order A-1001").await;
     olga.sees("Evidence, in order").await;
     olga.uses("Export as JSON").await;
