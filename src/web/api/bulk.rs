@@ -3,16 +3,13 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::call::{Act as Asked, Sent, action_id, parse};
+use super::call::{Act as Asked, Sent};
 use super::dead_letters::PARAMETERS;
 use super::operations::id;
 use super::problem::Problem;
@@ -22,7 +19,6 @@ use crate::domain::bulk::{BulkAction, BulkState, Step};
 use crate::domain::dead_letter::Resolution;
 use crate::domain::filter::{DeadLetterFilter, Parameters};
 use crate::domain::time::Timestamp;
-use crate::engine::actions::Request;
 use crate::engine::bulk::report::BulkReport;
 use crate::engine::bulk::{self, Act, Members, New};
 use crate::store::bulk::{self as stored, BulkRow};
@@ -110,29 +106,30 @@ pub async fn one(
     report(&web, id(&text)?).await
 }
 
+/// Whether the others may follow the first members.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Start {
+pub struct Start {
     /// What became of the first members was looked at, and the others may follow.
     #[serde(default)]
     confirm: bool,
+}
+
+impl Sent for Start {
+    const RIGHT: Right = Right::Bulk;
+    const OPTIONAL: bool = true;
 }
 
 /// `POST /api/v1/bulk/{id}/start`: starts it, lets it go on where it is paused, and, with
 /// `"confirm": true`, lets the others follow the first members.
 pub async fn start(
     State(web): State<Web>,
-    caller: Caller,
     Path(text): Path<String>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    asked: Asked<Start>,
 ) -> Result<Response, Problem> {
-    caller.require(Right::Bulk)?;
-    let sent: Start = said(body)?;
     let row = known(&web, &text).await?;
-    let action_id = action_id(&web, &headers)?;
     let step = match row.state {
-        _ if sent.confirm => Step::Confirm,
+        _ if asked.sent.confirm => Step::Confirm,
         _ if row.paused_at.is_some() => Step::Resume,
         BulkState::Confirm => {
             let detail =
@@ -141,59 +138,42 @@ pub async fn start(
         }
         _ => Step::Start,
     };
-    let request = Request { actor: &caller.actor, action_id: &action_id, reason: "", origin: &caller.origin };
-    bulk::set_going(web.engine.gate(), row.id, step, &request).await?;
+    bulk::set_going(web.engine.gate(), row.id, step, &asked.request("")).await?;
     report(&web, row.id).await
 }
 
+/// Why it is held up or ended.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Why {
+pub struct Why {
     #[serde(default)]
     reason: String,
 }
 
-/// A body that may be left out.
-fn said<T: DeserializeOwned + Default>(body: Result<Bytes, BytesRejection>) -> Result<T, Problem> {
-    match &body {
-        Ok(bytes) if bytes.is_empty() => Ok(T::default()),
-        _ => parse(body),
-    }
+impl Sent for Why {
+    const RIGHT: Right = Right::Bulk;
+    const OPTIONAL: bool = true;
 }
 
 /// `POST /api/v1/bulk/{id}/pause`
 pub async fn pause(
     State(web): State<Web>,
-    caller: Caller,
     Path(text): Path<String>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    asked: Asked<Why>,
 ) -> Result<Response, Problem> {
-    caller.require(Right::Bulk)?;
-    let sent: Why = said(body)?;
     let row = known(&web, &text).await?;
-    let action_id = action_id(&web, &headers)?;
-    let request =
-        Request { actor: &caller.actor, action_id: &action_id, reason: &sent.reason, origin: &caller.origin };
-    bulk::pause(web.engine.gate(), row.id, &request).await?;
+    bulk::pause(web.engine.gate(), row.id, &asked.request(&asked.sent.reason)).await?;
     report(&web, row.id).await
 }
 
 /// `POST /api/v1/bulk/{id}/cancel`
 pub async fn cancel(
     State(web): State<Web>,
-    caller: Caller,
     Path(text): Path<String>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    asked: Asked<Why>,
 ) -> Result<Response, Problem> {
-    caller.require(Right::Bulk)?;
-    let sent: Why = said(body)?;
     let row = known(&web, &text).await?;
-    let action_id = action_id(&web, &headers)?;
-    let request =
-        Request { actor: &caller.actor, action_id: &action_id, reason: &sent.reason, origin: &caller.origin };
-    bulk::cancel(web.engine.gate(), row.id, &request).await?;
+    bulk::cancel(web.engine.gate(), row.id, &asked.request(&asked.sent.reason)).await?;
     report(&web, row.id).await
 }
 

@@ -16,9 +16,10 @@ use crate::engine::actions;
 use crate::web::Web;
 
 /// What a body says.
-pub(super) fn parse<T: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Result<T, Problem> {
+fn parse<T: DeserializeOwned>(body: Result<Bytes, BytesRejection>, optional: bool) -> Result<T, Problem> {
     let body = body.map_err(|_| Problem::too_large(MOST_BODY))?;
-    serde_json::from_slice(&body).map_err(|error| Problem::malformed(format!("The body: {error}.")))
+    let said: &[u8] = if optional && body.is_empty() { b"{}" } else { &body };
+    serde_json::from_slice(said).map_err(|error| Problem::malformed(format!("The body: {error}.")))
 }
 
 /// The caller's id of this action; a caller that sends none cannot repeat it.
@@ -30,6 +31,8 @@ pub(super) fn action_id(web: &Web, headers: &HeaderMap) -> Result<String, Proble
 pub trait Sent: DeserializeOwned {
     /// What somebody must be allowed who sends it.
     const RIGHT: Right;
+    /// The body may be left out: it then says nothing.
+    const OPTIONAL: bool = false;
 }
 
 /// A call by somebody who may make it.
@@ -50,7 +53,7 @@ impl<T: Sent> FromRequest<Web> for Call<T> {
         caller.require(T::RIGHT)?;
         let body: Result<Bytes, BytesRejection> =
             Bytes::from_request(Request::from_parts(parts, body), web).await;
-        Ok(Self { caller, sent: parse(body)? })
+        Ok(Self { caller, sent: parse(body, T::OPTIONAL)? })
     }
 }
 

@@ -14,7 +14,7 @@ use super::case;
 use super::destinations::{DestinationRow, Stands, row, types};
 use crate::config::{Destination, remarks};
 use crate::domain::actor::Right;
-use crate::domain::dead_letter::{Certainty, DeadLetterStatus};
+use crate::domain::dead_letter::Certainty;
 use crate::domain::filter::DeadLetterFilter;
 use crate::domain::words;
 use crate::engine::actions::Request;
@@ -80,17 +80,18 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Of what a filter means.
-    pub(super) async fn of(
-        tx: &mut Tx,
-        certainty: Certainty,
-        filter: &DeadLetterFilter,
-    ) -> Result<Self, StoreError> {
-        Ok(Self {
-            certainty,
-            count: list::number(list::count(tx, filter).await?),
-            href: list::address("/dead-letters", &filter.pairs()),
-        })
+    /// Of what a filter means, by what is known of the effect.
+    pub(super) async fn each(tx: &mut Tx, filter: &DeadLetterFilter) -> Result<Vec<Self>, StoreError> {
+        let mut tallies = Vec::new();
+        for certainty in Certainty::ALL {
+            let filter = DeadLetterFilter { certainty: Some(*certainty), ..filter.clone() };
+            tallies.push(Self {
+                certainty: *certainty,
+                count: list::number(list::count(tx, &filter).await?),
+                href: list::address("/dead-letters", &filter.pairs()),
+            });
+        }
+        Ok(tallies)
     }
 }
 
@@ -130,7 +131,8 @@ async fn page(web: &Web, who: &Signed, name: &str, reason: Field) -> Result<Dest
     let layout = list::rail(&mut tx, who.layout(it.title.clone(), Section::Destinations).await).await?;
     let health = Health::load(&mut tx, name, seen).await?;
     let lane = nodes::lane(&mut tx, name, seen.now, list::MOST_COUNTED + 1).await?;
-    let letters = letters(&mut tx, name).await?;
+    let waiting = DeadLetterFilter { destination: Some(name.to_owned()), ..list::waiting(seen.now) };
+    let letters = Tally::each(&mut tx, &waiting).await?;
     let history = audit::of_subject(&mut tx, &format!("destination:{name}"), MOST_PAUSES).await?;
     drop(tx);
     let paused = it.stands == Stands::Paused;
@@ -212,20 +214,6 @@ pub(super) fn queue(lane: &LaneRow, seen: Seen) -> Vec<Fact> {
         None => {}
     }
     facts
-}
-
-async fn letters(tx: &mut Tx, name: &str) -> Result<Vec<Tally>, StoreError> {
-    let mut tallies = Vec::new();
-    for certainty in Certainty::ALL {
-        let filter = DeadLetterFilter {
-            status: Some(DeadLetterStatus::Open),
-            certainty: Some(*certainty),
-            destination: Some(name.to_owned()),
-            ..DeadLetterFilter::default()
-        };
-        tallies.push(Tally::of(tx, *certainty, &filter).await?);
-    }
-    Ok(tallies)
 }
 
 async fn pause(

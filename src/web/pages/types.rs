@@ -12,11 +12,9 @@ use axum::routing::get;
 use crate::config::{Config, OperationType, StepType, promise};
 use crate::domain::actor::Right;
 use crate::domain::contract::Class;
-use crate::domain::dead_letter::{Certainty, DeadLetterStatus};
 use crate::domain::filter::DeadLetterFilter;
 use crate::domain::time::Timestamp;
 use crate::domain::words;
-use crate::store::{StoreError, Tx};
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Signed;
@@ -81,7 +79,8 @@ async fn show(State(web): State<Web>, who: Signed, Path(name): Path<String>) -> 
     let kind = config.operations.get(&name).ok_or(Failure::NotFound)?;
     let mut tx = web.engine.db().read().await?;
     let layout = list::rail(&mut tx, who.layout(name.clone(), Section::Destinations).await).await?;
-    let letters = letters(&mut tx, &name).await?;
+    let waiting = DeadLetterFilter { kind: Some(name.clone()), ..list::waiting(now) };
+    let letters = Tally::each(&mut tx, &waiting).await?;
     drop(tx);
     Ok(render(&TypePage {
         layout,
@@ -173,18 +172,4 @@ fn card(config: &Config, step: &StepType, now: Timestamp) -> Option<StepCard> {
         duplicate,
         notes,
     })
-}
-
-async fn letters(tx: &mut Tx, name: &str) -> Result<Vec<Tally>, StoreError> {
-    let mut tallies = Vec::new();
-    for certainty in Certainty::ALL {
-        let filter = DeadLetterFilter {
-            status: Some(DeadLetterStatus::Open),
-            certainty: Some(*certainty),
-            kind: Some(name.to_owned()),
-            ..DeadLetterFilter::default()
-        };
-        tallies.push(Tally::of(tx, *certainty, &filter).await?);
-    }
-    Ok(tallies)
 }

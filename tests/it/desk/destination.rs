@@ -12,6 +12,7 @@ on_both!(
     a_destination_tells_how_it_stands,
     it_is_paused_and_resumed_from_its_page,
     what_it_answered_is_drawn_and_counted,
+    every_number_is_that_of_its_list_though_one_is_snoozed,
 );
 
 const MORE: &str = r#"
@@ -115,4 +116,24 @@ async fn what_it_answered_is_drawn_and_counted(db: TestDatabase) {
             && rows[1].starts_with("29 Nov, 18:00 0 1 0 0 no answer"),
         "{rows:?}"
     );
+}
+
+async fn every_number_is_that_of_its_list_though_one_is_snoozed(db: TestDatabase) {
+    let mut desk = Desk::start(db).await;
+    let (_, snoozed) = desk.dead_letter("keyed", "order-1").await;
+    desk.dead_letter("keyed", "order-2").await;
+    let mut olga = desk.signed_in(Role::Operator).await;
+    let until = [("action_id", "s1"), ("until", "1h")];
+    olga.post(&format!("/dead-letters/{snoozed}/snooze"), &until).await.location();
+    for path in ["/destinations/keyed", "/types/keyed"] {
+        let tallies = olga.get(path).await.expect(200).all("section[aria-labelledby=letters] li a");
+        let mut sum = 0;
+        for (text, href) in &tallies {
+            let counted: usize = text.split_whitespace().next().unwrap().parse().unwrap();
+            let listed = olga.get(href).await.expect(200).all("table.letters tbody tr").len();
+            assert_eq!(counted, listed, "{path}: {text} {href}");
+            sum += counted;
+        }
+        assert_eq!((tallies.len(), sum), (3, 1), "{path}");
+    }
 }
