@@ -75,7 +75,7 @@ path = "/"
 reference = "/id"
 "#
     );
-    Ok(Config::read(Path::new("bench.toml"), &text, &|_| None)?)
+    Ok(Config::read(Path::new("bench.toml"), &text, &env)?)
 }
 
 async fn submit(figures: &mut Figures, name: &str, engine: &Engine, server: Option<u32>) -> Result<()> {
@@ -157,4 +157,9 @@ async fn latency(figures: &mut Figures, name: &str, engine: &Engine) -> Result<(
     figures.add(format!("{name}: a lone operation, accepted to completed, median"), "ms", waits[50]);
     figures.add(format!("{name}: a lone operation, accepted to completed, p99"), "ms", *p99);
     Ok(())
+}
+
+/// An environment that holds a secret key and nothing else.
+pub(crate) fn env(name: &str) -> Option<String> {
+    (name == "DLO_SECRET_KEY").then(|| "only for benches ".repeat(4))
 }

@@ -19,6 +19,8 @@ use super::client::payload;
 use super::measure::Figures;
 use super::{IN_FLIGHT, OPERATIONS};
 
+use crate::product::env;
+
 /// Operations whose wait is looked at, one after the other.
 const LOOKED_AT: usize = 300;
 
@@ -82,7 +84,7 @@ method = "POST"
 path = "/"
 "#
     );
-    Ok(Config::read(Path::new("bench.toml"), &text, &|_| None)?)
+    Ok(Config::read(Path::new("bench.toml"), &text, &env)?)
 }
 
 fn submission(kind: &str, key: &str) -> Result<Submission> {

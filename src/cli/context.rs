@@ -91,7 +91,8 @@ pub(super) fn config(path: &Path) -> Result<Config, ConfigError> {
 }
 
 pub(super) async fn open_database(config: &Config) -> anyhow::Result<Db> {
-    Db::open(&config.server.database_url).await.context("the database cannot be opened")
+    let db = Db::open(&config.server.database_url).await.context("the database cannot be opened")?;
+    Ok(db.keyed(config.keyring.clone()))
 }
 
 /// Whoever sits at this command line.

@@ -1,5 +1,6 @@
 //! `dlo.toml`: what it may hold, what it means, and everything that is wrong with it.
 
+mod auth;
 mod body;
 mod check;
 mod condition;
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
+pub use auth::Auth;
 pub use body::BodyTemplate;
 pub use condition::Condition;
 pub use derive::{KeyFailure, MAX_SEARCH_VALUE};
@@ -36,12 +38,12 @@ pub use mistake::{ConfigError, Mistake};
 pub use operation::{OperationType, Runner, StepType, WORKER_METHOD, worker_lane};
 pub use preset::{Preset, preset_names};
 pub use request::{Asking, OperationFacts, RenderContext, RenderError};
-pub use secret::{MIN_SECRET_KEY, SecretKey};
 pub use server::{Engine, RetryOverride, Server};
 pub use source::{EventCondition, EventPlace, Mapping, Source};
 pub use template::{Place, Template, TemplateError};
 pub use words::{duration_text, parse_duration};
 
+use crate::domain::keyring::Keyring;
 use crate::domain::retry::RetryPolicy;
 use reader::{Notes, Table};
 
@@ -52,6 +54,8 @@ pub struct Config {
     pub path: PathBuf,
     /// `[server]`.
     pub server: Server,
+    /// `[auth]`.
+    pub auth: Auth,
     /// `[engine]`.
     pub engine: Engine,
     /// `[retry]`: what holds where a destination or a type states nothing.
@@ -62,12 +66,12 @@ pub struct Config {
     pub operations: BTreeMap<String, OperationType>,
     /// `[sources.NAME]` by name.
     pub sources: BTreeMap<String, Source>,
-    /// Absent when neither the environment nor the file names one.
-    pub secret_key: Option<SecretKey>,
+    /// Absent when neither the environment nor the file names a secret key.
+    pub keyring: Option<Keyring>,
 }
 
 /// Tables that the public interface names and this version does not read.
-const LATER: [&str; 2] = ["alerts", "auth"];
+const LATER: [&str; 1] = ["alerts"];
 
 impl Config {
     /// Reads a file and the environment; every mistake is reported, not only the first.
@@ -118,10 +122,11 @@ impl Config {
         let server_table = root.table("server");
         let server = server::read_server(notes, server_table.as_ref());
         let directory = path.parent().unwrap_or(Path::new(""));
-        let secret_key = secret::read(notes, server_table.as_ref(), directory);
+        let keyring = secret::read(notes, server_table.as_ref(), directory);
         if let Some(table) = &server_table {
             table.finish();
         }
+        let auth = auth::read(root.table("auth"));
         let engine = server::read_engine(root.table("engine"));
         let retry = server::read_retry(root.table("retry")).over(&RetryPolicy::default());
         // What `[server]` says is not known when it holds mistakes: no others are made up from that.
@@ -142,12 +147,13 @@ impl Config {
         Some(Self {
             path: path.to_owned(),
             server: server?,
+            auth,
             engine,
             retry,
             destinations,
             operations,
             sources,
-            secret_key,
+            keyring,
         })
     }
 }

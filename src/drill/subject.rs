@@ -12,6 +12,7 @@ use url::Url;
 use super::proxy::Upstream;
 use crate::config::{BodyTemplate, Config, Destination, OperationType, StepType};
 use crate::domain::contract::{Class, Contract};
+use crate::domain::keyring::{Keyring, SecretKey};
 use crate::domain::retry::RetryPolicy;
 use crate::domain::time::{Clock, SystemClock};
 
@@ -46,6 +47,11 @@ pub(super) struct Subject {
 /// The configuration of the types that are drilled when none is named.
 pub(super) fn built_in_config() -> anyhow::Result<Config> {
     Ok(Config::read(Path::new("the built-in drill"), include_str!("drill.toml"), &|_| None)?)
+}
+
+/// For a database that is dropped when the drill ends: what hangs on this key protects nothing.
+fn scratch_keyring() -> Option<Keyring> {
+    Some(Keyring::new(SecretKey::new("the drill's own, for a scratch database")?, Vec::new()))
 }
 
 impl Subject {
@@ -115,6 +121,7 @@ impl Subject {
         let mut config = self.config.clone();
         database_url.clone_into(&mut config.server.database_url);
         config.server.allow_private_destinations = true;
+        config.keyring = config.keyring.or_else(scratch_keyring);
         for destination in config.destinations.values_mut() {
             destination.base_url = self.destination.base_url.as_ref().and_then(|url| behind(url, proxy));
         }

@@ -5,6 +5,7 @@
 //! it stands.
 
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
@@ -13,6 +14,8 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 use sqlx::{Postgres, SqlSafeStr, Sqlite, Transaction};
+
+use crate::domain::keyring::Keyring;
 
 /// Runs one statement on whichever database a transaction belongs to.
 macro_rules! on {
@@ -127,14 +130,27 @@ pub enum StoreError {
     /// The schema could not be brought to this version.
     #[error("migration")]
     Migrate(#[from] sqlx::migrate::MigrateError),
+    /// Something has to be authenticated or encrypted, and no key is here.
+    #[error(
+        "there is no secret key: set DLO_SECRET_KEY, or secret_key_file under [server]; `dlo init` makes one"
+    )]
+    NoKey,
     /// A row says something that this version cannot mean.
     #[error("stored data: {0}")]
     Corrupt(String),
 }
 
-/// An open database.
+/// An open database, and the keys of what is authenticated or encrypted in it.
 #[derive(Clone, Debug)]
-pub enum Db {
+pub struct Db {
+    /// Its connections.
+    pub pools: Pools,
+    keyring: Option<Arc<Keyring>>,
+}
+
+/// Connections to a database.
+#[derive(Clone, Debug)]
+pub enum Pools {
     /// One file. Writers take turns on one connection, since SQLite allows one at a time and a
     /// queue here is fairer than its lock.
     Sqlite {
@@ -155,6 +171,12 @@ pub enum Tx {
     Postgres(Transaction<'static, Postgres>),
 }
 
+impl From<Pools> for Db {
+    fn from(pools: Pools) -> Self {
+        Self { pools, keyring: None }
+    }
+}
+
 impl Db {
     /// Opens, and for SQLite creates, the database at an address.
     pub async fn open(address: &str) -> Result<Self, StoreError> {
@@ -173,7 +195,7 @@ impl Db {
                 .min_connections(0)
                 .connect_with(options.read_only(true).create_if_missing(false))
                 .await?;
-            Ok(Self::Sqlite { write, read })
+            Ok(Pools::Sqlite { write, read }.into())
         } else if address.starts_with("postgres:") || address.starts_with("postgresql:") {
             let options = PgConnectOptions::from_str(address)?.statement_cache_capacity(1024);
             let pool = PgPoolOptions::new()
@@ -181,10 +203,21 @@ impl Db {
                 .acquire_timeout(Duration::from_secs(10))
                 .connect_with(options)
                 .await?;
-            Ok(Self::Postgres(pool))
+            Ok(Pools::Postgres(pool).into())
         } else {
             Err(StoreError::Address(address.to_owned()))
         }
+    }
+
+    /// The same with these keys.
+    #[must_use]
+    pub fn keyed(self, keyring: Option<Keyring>) -> Self {
+        Self { keyring: keyring.map(Arc::new), ..self }
+    }
+
+    /// The keys; an error that names what to do when nobody gave any.
+    pub fn keyring(&self) -> Result<&Keyring, StoreError> {
+        self.keyring.as_deref().ok_or(StoreError::NoKey)
     }
 
     /// Begins a transaction that may write.
@@ -192,13 +225,13 @@ impl Db {
     /// It begins in a task of its own: a cancelled `begin` can leave a pooled connection inside a
     /// transaction.
     pub async fn begin(&self) -> Result<Tx, StoreError> {
-        let db = self.clone();
+        let pools = self.pools.clone();
         let begun = tokio::spawn(async move {
-            match db {
+            match pools {
                 // A deferred transaction that reads first and writes later fails at once when
                 // another process wrote in between; an immediate one waits its turn.
-                Self::Sqlite { write, .. } => write.begin_with("BEGIN IMMEDIATE").await.map(Tx::Sqlite),
-                Self::Postgres(pool) => pool.begin().await.map(Tx::Postgres),
+                Pools::Sqlite { write, .. } => write.begin_with("BEGIN IMMEDIATE").await.map(Tx::Sqlite),
+                Pools::Postgres(pool) => pool.begin().await.map(Tx::Postgres),
             }
         });
         match begun.await {
@@ -210,11 +243,11 @@ impl Db {
     /// Begins a transaction that only reads, and sees one moment however many statements it runs: a
     /// count beside a list counts that list.
     pub async fn read(&self) -> Result<Tx, StoreError> {
-        let db = self.clone();
+        let pools = self.pools.clone();
         let begun = tokio::spawn(async move {
-            match db {
-                Self::Sqlite { read, .. } => read.begin().await.map(Tx::Sqlite),
-                Self::Postgres(pool) => {
+            match pools {
+                Pools::Sqlite { read, .. } => read.begin().await.map(Tx::Sqlite),
+                Pools::Postgres(pool) => {
                     pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.map(Tx::Postgres)
                 }
             }
@@ -227,9 +260,9 @@ impl Db {
 
     /// The product's name, for people.
     pub fn product(&self) -> &'static str {
-        match self {
-            Self::Sqlite { .. } => "SQLite",
-            Self::Postgres(_) => "PostgreSQL",
+        match self.pools {
+            Pools::Sqlite { .. } => "SQLite",
+            Pools::Postgres(_) => "PostgreSQL",
         }
     }
 
@@ -237,9 +270,9 @@ impl Db {
     pub async fn migrate(&self) -> Result<(i64, i64), StoreError> {
         let before = self.version().await?;
         let migrator = migrator();
-        match self {
-            Self::Sqlite { write, .. } => migrator.run(write).await?,
-            Self::Postgres(pool) => migrator.run(pool).await?,
+        match &self.pools {
+            Pools::Sqlite { write, .. } => migrator.run(write).await?,
+            Pools::Postgres(pool) => migrator.run(pool).await?,
         }
         Ok((before, self.version().await?))
     }
@@ -264,12 +297,12 @@ impl Db {
 
     /// Waits until every connection is closed.
     pub async fn close(&self) {
-        match self {
-            Self::Sqlite { write, read } => {
+        match &self.pools {
+            Pools::Sqlite { write, read } => {
                 read.close().await;
                 write.close().await;
             }
-            Self::Postgres(pool) => pool.close().await,
+            Pools::Postgres(pool) => pool.close().await,
         }
     }
 }

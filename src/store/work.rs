@@ -4,7 +4,7 @@ use sqlx::postgres::PgListener;
 use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use uuid::Uuid;
 
-use super::{Db, StoreError, Tx, placeholders};
+use super::{Db, Pools, StoreError, Tx, placeholders};
 use crate::domain::attempt::{Cause, Outcome};
 use crate::domain::key::{DestinationKey, PayloadDigest};
 use crate::domain::lookup::Task;
@@ -543,7 +543,7 @@ pub async fn announce(tx: &mut Tx) -> Result<(), StoreError> {
 /// Calls `told` whenever a node says that there is work. Returns at once on SQLite, which has no
 /// such word, and elsewhere only with an error.
 pub async fn hear(db: &Db, told: impl Fn()) -> Result<(), StoreError> {
-    let Db::Postgres(pool) = db else { return Ok(()) };
+    let Pools::Postgres(pool) = &db.pools else { return Ok(()) };
     let mut listener = PgListener::connect_with(pool).await?;
     listener.listen(CHANNEL).await?;
     loop {

@@ -19,5 +19,6 @@ mod engine;
 mod layers;
 mod ledger;
 mod process;
+mod security;
 mod sim;
 mod store;

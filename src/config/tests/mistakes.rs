@@ -46,12 +46,12 @@ fn what_is_no_toml_is_located() {
 }
 
 #[test]
-fn tables_of_later_versions_are_named() {
+fn tables_of_later_versions_and_sign_in() {
     says(&[(
-        "[alerts]\n[auth]\n",
+        "[alerts]\n[auth]\nidle = \"2h\"\nlongest = \"1h\"\n",
         &[
             "dlo.toml:1: alerts: comes with a later version; remove it for now",
-            "dlo.toml:2: auth: comes with a later version; remove it for now",
+            "dlo.toml:4: auth.longest: must not be shorter than idle",
         ],
     )]);
 }

@@ -4,8 +4,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{BASE, none, read};
-use crate::config::{Config, SecretKey, Template, init_text};
+use crate::config::{Config, Template, init_text};
 use crate::domain::contract::{KeyCarrier, KeyPromise, RuleOutcome, StatusMatch};
+use crate::domain::keyring::{Keyring, SecretKey};
 use crate::domain::operation::Severity;
 
 fn in_directory(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Config {
@@ -20,7 +21,7 @@ fn in_directory(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Config {
 fn the_first_file_starts_as_it_is() {
     let config = in_directory(init_text(), &none);
     assert_eq!(config.server.listen.to_string(), "127.0.0.1:8080");
-    assert_eq!(config.secret_key.unwrap().bytes(), "k".repeat(64).as_bytes());
+    assert_eq!(config.keyring, Some(Keyring::new(SecretKey::new("k".repeat(64)).unwrap(), vec![])));
     assert!(config.destinations.is_empty() && config.operations.is_empty());
     let defaults = read("").unwrap();
     assert_eq!((config.engine, config.retry), (defaults.engine, defaults.retry));
@@ -119,7 +120,7 @@ fn the_environment_overrides_the_file() {
     assert_eq!(config.server.listen.to_string(), "0.0.0.0:9");
     assert_eq!(config.server.public_url.as_str(), "https://desk.example.com/");
     assert_eq!(config.server.database_url, "postgres://dlo:hush@db/dlo");
-    assert_eq!(config.secret_key, SecretKey::new("hush".repeat(8)));
+    assert_eq!(config.keyring, Some(Keyring::new(SecretKey::new("hush".repeat(8)).unwrap(), vec![])));
     assert!(!format!("{config:?}").contains("hush"), "{config:?}");
 }
 

@@ -11,7 +11,7 @@ use dead_letter_office::domain::dead_letter::DeadLetterStatus;
 use dead_letter_office::domain::filter::DeadLetterFilter;
 use dead_letter_office::engine::actions::ActionError;
 use dead_letter_office::engine::bulk::{self, Act, Members, New};
-use dead_letter_office::store::Db;
+use dead_letter_office::store::Pools;
 use dead_letter_office::store::bulk::members::{self, Place};
 use dead_letter_office::store::bulk::{self as stored, BulkRow};
 use uuid::Uuid;
@@ -121,11 +121,11 @@ async fn who_is_shut_out_in_the_middle_of_a_stretch_does_nothing_more(db: TestDa
     let shut_out = "UPDATE users SET disabled_at = NEW.at WHERE name = 'olga'";
     app.raw()
         .await
-        .execute(match app.engine.db() {
-            Db::Sqlite { .. } => format!(
+        .execute(match &app.engine.db().pools {
+            Pools::Sqlite { .. } => format!(
                 "CREATE TRIGGER shut_out AFTER INSERT ON audit WHEN NEW.action = 'bulk' BEGIN {shut_out}; END"
             ),
-            Db::Postgres(_) => format!(
+            Pools::Postgres(_) => format!(
                 "CREATE RULE shut_out AS ON INSERT TO audit WHERE NEW.action = 'bulk' DO ALSO {shut_out}"
             ),
         })

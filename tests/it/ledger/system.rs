@@ -27,7 +27,7 @@ use tokio::runtime::Runtime;
 use uuid::Uuid;
 
 use super::model::{End, KINDS, Kind, LEASE, Model, Move, TIMEOUT, Task, Verdict};
-use crate::support::app::{person, request, submission};
+use crate::support::app::{env, person, request, submission};
 use crate::support::databases::TestDatabase;
 use crate::support::ledger::Raw;
 
@@ -317,7 +317,7 @@ fn config() -> Config {
              method = \"POST\"\npath = \"/things\"\n"
         );
     }
-    Config::read(Path::new("dlo.toml"), &text, &|_| None).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    Config::read(Path::new("dlo.toml"), &text, &env).unwrap_or_else(|mistakes| panic!("{mistakes}"))
 }
 
 /// On which database it is kept.

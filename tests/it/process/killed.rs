@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{House, PATIENCE, Process};
+use crate::support::app::env;
 use crate::support::databases::{TestDatabase, on_both};
 
 const OPERATIONS: usize = 300;
@@ -69,7 +70,7 @@ fn serve(house: &House) -> Process {
 
 async fn submit_all(database: &str, destination: &str) -> Vec<Uuid> {
     let text = super::config(database, destination, "");
-    let config = Config::read(Path::new("dlo.toml"), &text, &|_| None).unwrap();
+    let config = Config::read(Path::new("dlo.toml"), &text, &env).unwrap();
     let db = Db::open(database).await.unwrap();
     let engine = Engine::new(db.clone(), Arc::new(config), Ambient::system());
     let mut answers = Vec::new();

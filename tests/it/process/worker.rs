@@ -21,6 +21,8 @@ use serde_json::value::RawValue;
 
 use super::{House, PATIENCE, Process, sqlite, wait_until};
 
+use crate::support::app::env;
+
 const OPERATIONS: usize = 1_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -106,7 +108,7 @@ fn listening(out: &str) -> String {
 }
 
 async fn submit_all(text: &str, db: &Db) {
-    let config = Config::read(Path::new("dlo.toml"), text, &|_| None).unwrap();
+    let config = Config::read(Path::new("dlo.toml"), text, &env).unwrap();
     let engine = Engine::new(db.clone(), Arc::new(config), Ambient::system());
     let mut answers = Vec::new();
     for number in 0..OPERATIONS {

@@ -13,7 +13,7 @@ use dead_letter_office::domain::time::{Clock, Timestamp};
 use dead_letter_office::engine::Engine;
 use dead_letter_office::engine::worker::{Carry, Worker};
 use dead_letter_office::gate::{GateError, Permit, Settlement};
-use dead_letter_office::store::Db;
+use dead_letter_office::store::{Db, Pools};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
@@ -55,9 +55,9 @@ impl Node {
     /// Whether it has no transaction open.
     pub(super) fn at_rest(&self) -> impl Fn() -> bool + use<> {
         let db = self.engine.db().clone();
-        move || match &db {
-            Db::Sqlite { write, .. } => write.num_idle() == write.size() as usize,
-            Db::Postgres(pool) => pool.num_idle() == pool.size() as usize,
+        move || match &db.pools {
+            Pools::Sqlite { write, .. } => write.num_idle() == write.size() as usize,
+            Pools::Postgres(pool) => pool.num_idle() == pool.size() as usize,
         }
     }
 
@@ -236,7 +236,7 @@ impl Base {
             })
             .connect_lazy_with(options.clone());
         let read = SqlitePoolOptions::new().max_connections(1).connect_lazy_with(options.read_only(true));
-        Db::Sqlite { write, read }
+        Pools::Sqlite { write, read }.into()
     }
 }
 

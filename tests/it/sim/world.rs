@@ -10,6 +10,8 @@ use rand::{RngExt, SeedableRng};
 
 use super::destination::{Destinations, Plan};
 
+use crate::support::app::env;
+
 /// How long a worker may hold its work without a word.
 pub(super) const LEASE: Duration = Duration::from_secs(60);
 
@@ -118,7 +120,7 @@ max_delay = "15m"
     text += "[operations.pair]\n";
     text += &step("pair", "lookup", "reserve", "save = { id = \"/id\" }\n");
     text += &step("pair", "plain", "make", "");
-    Config::read(std::path::Path::new("dlo.toml"), &text, &|_| None)
+    Config::read(std::path::Path::new("dlo.toml"), &text, &env)
         .unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"))
 }
 

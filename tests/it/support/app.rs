@@ -146,6 +146,11 @@ pub(crate) fn submission(kind: &str, key: &str, payload: &str) -> Submission {
     }
 }
 
+/// An environment that holds a secret key and nothing else.
+pub(crate) fn env(name: &str) -> Option<String> {
+    (name == "DLO_SECRET_KEY").then(|| "only for tests ".repeat(4))
+}
+
 /// TLS wants to be told once which cryptography to use.
 pub(crate) fn install_crypto() {
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -210,5 +215,5 @@ max_delay = "15m"
 {more}
 "#
     );
-    Config::read(Path::new("dlo.toml"), &text, &|_| None).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    Config::read(Path::new("dlo.toml"), &text, &env).unwrap_or_else(|mistakes| panic!("{mistakes}"))
 }

@@ -1,0 +1,33 @@
+//! `[auth]`: who may come in, for how long, and what they may do.
+
+use std::time::Duration;
+
+use super::reader::Table;
+
+/// How people sign in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Auth {
+    /// A session ends this long after its last use.
+    pub idle: Duration,
+    /// A session ends this long after its sign-in, used or not.
+    pub longest: Duration,
+}
+
+impl Default for Auth {
+    fn default() -> Self {
+        Self { idle: Duration::from_mins(15), longest: Duration::from_hours(12) }
+    }
+}
+
+/// `[auth]`.
+pub(super) fn read(table: Option<Table<'_>>) -> Auth {
+    let defaults = Auth::default();
+    let Some(table) = table else { return defaults };
+    let idle = table.duration("idle").unwrap_or(defaults.idle);
+    let longest = table.duration("longest").unwrap_or(defaults.longest);
+    if longest < idle {
+        table.mistake("longest", "must not be shorter than idle");
+    }
+    table.finish();
+    Auth { idle, longest }
+}
