@@ -14,6 +14,7 @@ fn in_directory(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Config {
     let path = directory.path().join("dlo.toml");
     std::fs::write(&path, text).unwrap();
     std::fs::write(directory.path().join("dlo.key"), format!("{}\n", "k".repeat(64))).unwrap();
+    std::fs::write(directory.path().join("dlo.key.old"), "o".repeat(64)).unwrap();
     Config::load(&path, env).unwrap()
 }
 
