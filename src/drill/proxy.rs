@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, redirect};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -19,7 +19,7 @@ use crate::demo::destination::http::{Connection, Received, Reply};
 use crate::domain::classify::text_of;
 use crate::domain::contract::KeyCarrier;
 use crate::domain::time::{Clock, SystemClock, Timestamp};
-use crate::engine::guard::{self, GuardedResolver};
+use crate::engine::guard::{self, Client, Terms};
 
 /// The longest answer that is passed on, in bytes.
 const MOST_READ: usize = 4 << 20;
@@ -129,19 +129,15 @@ struct State {
 
 impl FaultProxy {
     pub(super) async fn start(upstream: Upstream) -> anyhow::Result<Self> {
-        if !upstream.allow_private {
-            guard::check_literal(&upstream.origin)?;
-        }
-        let client = Client::builder()
-            .redirect(redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .no_proxy()
-            .dns_resolver(GuardedResolver { allow_private: upstream.allow_private })
-            .timeout(upstream.timeout)
-            .tcp_nodelay(true)
+        let client = guard::client(Terms {
+            allow_private: upstream.allow_private,
+            connect_timeout: upstream.timeout,
+            timeout: upstream.timeout,
             // An idle connection that is closed over there would look like a lost answer.
-            .pool_max_idle_per_host(0)
-            .build()?;
+            reuse: false,
+        })?;
+        // Before the engine sends anything: what is refused here would look like a failure.
+        drop(client.request(Method::GET, upstream.origin.clone())?);
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared { client, upstream, state: Mutex::default() });
@@ -217,7 +213,7 @@ impl Shared {
             headers.append(HeaderName::from_bytes(name.as_bytes())?, HeaderValue::from_str(value)?);
         }
         let mut response =
-            self.client.request(method, url).headers(headers).body(request.body.clone()).send().await?;
+            self.client.request(method, url)?.headers(headers).body(request.body.clone()).send().await?;
         let code = response.status().as_u16();
         let headers = response
             .headers()

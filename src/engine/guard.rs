@@ -1,13 +1,22 @@
-//! Which addresses a destination may have. Names are resolved here, every answer is filtered, and
-//! the connection goes to an address that passed, so that a name cannot change its mind in between.
+//! The one way out: every request that leaves this process, but for the database's, is made by a
+//! [`Client`] from here. Names are resolved here, every answer is filtered, and the connection goes
+//! to an address that passed, so that a name cannot change its mind in between.
+//!
+//! The names are looked up by the system: its resolver knows the machine's hosts file, search
+//! domains and split DNS, which operators rely on, and what protects is the filter behind it.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::sync::LazyLock;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use ipnet::IpNet;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Method, RequestBuilder, redirect};
+use tokio::sync::Semaphore;
+use url::{Host, Url};
 
-/// Networks that are not the public internet, or that lead into private ones by translation.
+/// Networks that are not the public internet, or that lead into private ones by translation. Of v6
+/// they stand within [`GLOBAL`], outside of which nothing is public.
 static DENIED: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
     [
         "0.0.0.0/8",
@@ -25,30 +34,32 @@ static DENIED: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
         "203.0.113.0/24",
         "224.0.0.0/4",
         "240.0.0.0/4",
-        "::/128",
-        "::1/128",
-        "64:ff9b::/96",
-        "64:ff9b:1::/48",
-        "100::/64",
         "2001::/23",
         "2001:db8::/32",
         "2002::/16",
+        "3ffe::/16",
         "3fff::/20",
-        "5f00::/16",
-        "fc00::/7",
-        "fe80::/10",
-        "fec0::/10",
-        "ff00::/8",
     ]
     .iter()
     .filter_map(|net| net.parse().ok())
     .collect()
 });
 
-/// Why an address was refused.
+/// The only v6 network that is given out for the public internet. Local, translated (`64:ff9b::`),
+/// v4-compatible, segment-routing (`5f00::`) and multicast addresses are all outside of it.
+static GLOBAL: LazyLock<Option<IpNet>> = LazyLock::new(|| "2000::/3".parse().ok());
+
+/// Look-ups of names under way at once: each holds a thread for as long as the system's resolver
+/// takes, also after its request was given up.
+static LOOKUPS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(64)));
+
+/// How long an idle connection is kept for the next request.
+const IDLE: Duration = Duration::from_mins(1);
+
+/// Why no connection is made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It is on a network that destinations may not be on.
+    /// It is on a network that nothing is sent to.
     #[error("the address {0} is on a private or reserved network; set allow_private_destinations to use it")]
     Private(IpAddr),
     /// The name has such addresses only.
@@ -56,51 +67,167 @@ pub enum AddressError {
         "every address of {0} is on a private or reserved network; set allow_private_destinations to use it"
     )]
     AllPrivate(String),
+    /// It would go unencrypted.
+    #[error("{0} is plain http; set allow_private_destinations to use it")]
+    Plain(String),
+    /// This machine's own addresses, which are refused too, could not be listed.
+    #[error("this machine's own addresses cannot be listed, so that nothing can be told from them: {0}")]
+    Own(String),
 }
 
-/// Whether a destination may be at an address.
+/// How a client behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// Loopback and private networks pass, and so does plain http:
+    /// `[server] allow_private_destinations`.
+    pub allow_private: bool,
+    /// The longest that a connection may take, the look-up of its name included.
+    pub connect_timeout: Duration,
+    /// The longest that a whole exchange may take.
+    pub timeout: Duration,
+    /// An idle connection serves the next request. One that the other side closes meanwhile cannot be
+    /// told from one that was closed after the request arrived.
+    pub reuse: bool,
+}
+
+/// Sends to public addresses only, directly, and follows no redirect.
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: reqwest::Client,
+    allow_private: bool,
+}
+
+/// A client on these terms.
+pub fn client(terms: Terms) -> reqwest::Result<Client> {
+    client_asking(SystemNames, terms)
+}
+
+/// The same with another source of names than the system's; what it answers is filtered no less.
+pub fn client_asking(names: impl Resolve + 'static, terms: Terms) -> reqwest::Result<Client> {
+    let Terms { allow_private, connect_timeout, timeout, reuse } = terms;
+    let mut builder = reqwest::Client::builder()
+        // A followed redirect is a second request, and a retried one a second effect.
+        .redirect(redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        // A proxy would connect for us, to wherever it likes.
+        .no_proxy()
+        .dns_resolver(Guarded { names, allow_private })
+        .connect_timeout(connect_timeout)
+        .timeout(timeout)
+        .pool_idle_timeout(IDLE)
+        .tcp_nodelay(true)
+        .user_agent(concat!("dead-letter-office/", env!("CARGO_PKG_VERSION")));
+    if !reuse {
+        builder = builder.pool_max_idle_per_host(0);
+    }
+    Ok(Client { inner: builder.build()?, allow_private })
+}
+
+impl Client {
+    /// A request that goes to this address, unless its scheme or its host as it is written forbid
+    /// it. A host that is a name is judged when it is looked up.
+    pub fn request(&self, method: Method, url: Url) -> Result<RequestBuilder, AddressError> {
+        if !self.allow_private {
+            if url.scheme() != "https" {
+                return Err(AddressError::Plain(url.origin().ascii_serialization()));
+            }
+            check_literal(&url)?;
+        }
+        Ok(self.inner.request(method, url))
+    }
+}
+
+/// Whether an address is on the public internet.
 pub fn is_public(address: IpAddr) -> bool {
-    let address = match address {
-        IpAddr::V6(v6) => mapped(v6),
-        v4 @ IpAddr::V4(_) => v4,
-    };
-    !DENIED.iter().any(|net| net.contains(&address))
+    let address = canonical(address);
+    let given_out = address.is_ipv4() || GLOBAL.is_some_and(|net| net.contains(&address));
+    given_out && !carries_v4(address) && !DENIED.iter().any(|net| net.contains(&address))
 }
 
 /// A v4 address written as v6 is judged as v4.
-fn mapped(v6: Ipv6Addr) -> IpAddr {
-    v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4)
+fn canonical(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(address, IpAddr::V4),
+        IpAddr::V4(_) => address,
+    }
 }
 
-/// Checks a URL whose host is written as an address: no resolver is asked for those.
-pub fn check_literal(url: &url::Url) -> Result<(), AddressError> {
-    let address = match url.host() {
-        Some(url::Host::Ipv4(v4)) => IpAddr::V4(v4),
-        Some(url::Host::Ipv6(v6)) => IpAddr::V6(v6),
-        Some(url::Host::Domain(_)) | None => return Ok(()),
-    };
-    if is_public(address) { Ok(()) } else { Err(AddressError::Private(address)) }
+/// Whether a v6 address names a v4 one in its last half, as ISATAP tunnels do under any prefix.
+fn carries_v4(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V6(v6) => matches!(v6.segments(), [_, _, _, _, 0 | 0x200, 0x5efe, _, _]),
+        IpAddr::V4(_) => false,
+    }
 }
 
-/// The system's resolver behind the guard.
+/// Whether requests may go to an address: a public one that is not this machine's own.
+fn check(address: IpAddr) -> Result<(), AddressError> {
+    if !is_public(address) {
+        return Err(AddressError::Private(address));
+    }
+    let own = if_addrs::get_if_addrs().map_err(|error| AddressError::Own(error.to_string()))?;
+    let address = canonical(address);
+    if own.iter().any(|interface| interface.ip() == address) {
+        return Err(AddressError::Private(address));
+    }
+    Ok(())
+}
+
+/// Checks a host that is written as an address: no resolver is asked for those. The URL's parser
+/// has read every spelling of one, such as `0x7f.1`, and takes no `%zone`.
+fn check_literal(url: &Url) -> Result<(), AddressError> {
+    match url.host() {
+        Some(Host::Ipv4(v4)) => check(IpAddr::V4(v4)),
+        Some(Host::Ipv6(v6)) => check(IpAddr::V6(v6)),
+        Some(Host::Domain(_)) | None => Ok(()),
+    }
+}
+
+/// The system's resolver.
 #[derive(Debug, Clone, Copy)]
-pub struct GuardedResolver {
-    /// Private and loopback addresses pass too.
-    pub allow_private: bool,
+struct SystemNames;
+
+impl Resolve for SystemNames {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let permit = Arc::clone(&LOOKUPS).acquire_owned().await?;
+            let found = tokio::task::spawn_blocking(move || {
+                let found = (name.as_str(), 0).to_socket_addrs();
+                drop(permit);
+                found
+            });
+            Ok(Box::new(found.await??) as Addrs)
+        })
+    }
 }
 
-impl Resolve for GuardedResolver {
+/// Names, and the guard behind them.
+struct Guarded<N> {
+    names: N,
+    allow_private: bool,
+}
+
+impl<N: Resolve> Resolve for Guarded<N> {
     fn resolve(&self, name: Name) -> Resolving {
-        let allow_private = self.allow_private;
+        let (allow_private, asked) = (self.allow_private, name.as_str().to_owned());
+        let found = self.names.resolve(name);
         Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let none = found.is_empty();
-            let passed: Vec<SocketAddr> =
-                found.into_iter().filter(|address| allow_private || is_public(address.ip())).collect();
-            if passed.is_empty() && !none {
-                return Err(AddressError::AllPrivate(name.as_str().to_owned()).into());
+            let found = found.await?;
+            if allow_private {
+                return Ok(found);
             }
-            Ok(Box::new(passed.into_iter()) as Addrs)
+            let (mut passed, mut refused) = (Vec::<SocketAddr>::new(), None);
+            for address in found {
+                match check(address.ip()) {
+                    Ok(()) => passed.push(address),
+                    Err(AddressError::Private(_)) => refused = Some(AddressError::AllPrivate(asked.clone())),
+                    Err(unknown) => return Err(unknown.into()),
+                }
+            }
+            match refused {
+                Some(refused) if passed.is_empty() => Err(refused.into()),
+                _ => Ok(Box::new(passed.into_iter()) as Addrs),
+            }
         })
     }
 }
@@ -111,7 +238,8 @@ mod tests {
 
     #[test]
     fn every_denied_network_is_understood() {
-        assert_eq!(DENIED.len(), 29);
+        assert_eq!(DENIED.len(), 20);
+        assert!(GLOBAL.is_some());
     }
 
     #[test]
@@ -143,6 +271,15 @@ mod tests {
             "5f00::1",
             "ff02::1",
             "2001:db8::1",
+            "::127.0.0.1",
+            "::8.8.8.8",
+            "::ffff:0:127.0.0.1",
+            "100::1",
+            "fec0::1",
+            "3fff::1",
+            "2620:0:1::5efe:a00:1",
+            "2620:0:1:0:200:5efe:a00:1",
+            "4000::1",
         ] {
             assert!(!is_public(text.parse().unwrap()), "{text}");
         }
@@ -153,7 +290,7 @@ mod tests {
 
     #[test]
     fn an_address_in_a_url_is_judged_however_it_is_written() {
-        for text in ["http://127.1/", "http://2130706433/", "http://0x7f.1/", "http://[::ffff:7f00:1]/"] {
+        for text in ["https://127.1/", "https://2130706433/", "https://0x7f.1/", "https://[::ffff:7f00:1]/"] {
             assert!(check_literal(&text.parse().unwrap()).is_err(), "{text}");
         }
         assert!(check_literal(&"https://example.com/".parse().unwrap()).is_ok());

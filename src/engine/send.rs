@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, Response, redirect};
+use reqwest::{Method, Response};
 
-use super::guard::{self, AddressError, GuardedResolver};
+use super::guard::{self, AddressError, Client, Terms};
 use crate::config::{Config, Destination};
 use crate::domain::ambient::Ambient;
 use crate::domain::attempt::StoredRequest;
@@ -33,7 +33,6 @@ struct Line {
     credentials: HeaderMap,
     /// What of them must not be kept when the destination sends it back.
     secrets: Vec<String>,
-    allow_private: bool,
     timeout: Duration,
 }
 
@@ -90,23 +89,14 @@ impl Line {
         let contract = &destination.contract;
         let repeats_are_safe = contract.naturally_idempotent
             || contract.key.as_ref().is_some_and(|key| key.window > contract.margin());
-        let mut builder = Client::builder()
-            // A followed redirect is a second request, and a retried one a second effect.
-            .redirect(redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .no_proxy()
-            .dns_resolver(GuardedResolver { allow_private })
-            .connect_timeout(destination.connect_timeout)
-            .timeout(destination.timeout)
-            .tcp_nodelay(true)
-            .user_agent(concat!("dead-letter-office/", env!("CARGO_PKG_VERSION")));
-        if !repeats_are_safe {
-            // A connection that the other side closes while idle cannot be told from one that was
-            // closed after the request arrived; a fresh one does not have that race.
-            builder = builder.pool_max_idle_per_host(0);
-        }
-        let client = builder.build()?;
-        Ok(Self { client, credentials, secrets, allow_private, timeout: destination.timeout })
+        let client = guard::client(Terms {
+            allow_private,
+            connect_timeout: destination.connect_timeout,
+            timeout: destination.timeout,
+            // A fresh connection does not have the race of an idle one.
+            reuse: repeats_are_safe,
+        })?;
+        Ok(Self { client, credentials, secrets, timeout: destination.timeout })
     }
 
     async fn exchange(&self, request: &StoredRequest) -> Event {
@@ -114,12 +104,10 @@ impl Line {
             Ok(parts) => parts,
             Err(text) => return Event::NoAnswer(Symptom::NotBuilt, text),
         };
-        if !self.allow_private
-            && let Err(error) = guard::check_literal(&url)
-        {
-            return Event::NoAnswer(Symptom::AddressRefused, error.to_string());
-        }
-        let mut call = self.client.request(method, url).headers(headers);
+        let mut call = match self.client.request(method, url) {
+            Ok(call) => call.headers(headers),
+            Err(error) => return Event::NoAnswer(Symptom::AddressRefused, error.to_string()),
+        };
         if let Some(body) = &request.body {
             call = call.body(body.clone());
         }
