@@ -38,7 +38,7 @@ pub use mistake::{ConfigError, Mistake};
 pub use operation::{OperationType, Runner, StepType, WORKER_METHOD, worker_lane};
 pub use preset::{Preset, preset_names};
 pub use request::{Asking, OperationFacts, RenderContext, RenderError};
-pub use server::{Engine, RetryOverride, Server};
+pub use server::{Engine, ProxyHeader, RetryOverride, Server};
 pub use source::{EventCondition, EventPlace, Mapping, Source};
 pub use template::{Place, Template, TemplateError};
 pub use words::{duration_text, parse_duration};

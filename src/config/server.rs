@@ -1,11 +1,12 @@
 //! `[server]`, `[engine]` and the words of a retry policy.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use url::Url;
 
-use super::reader::{Notes, Table};
+use super::reader::{Item, Notes, Table};
 use crate::domain::retry::RetryPolicy;
 
 /// What the process listens on, is reached at and stores in.
@@ -19,6 +20,37 @@ pub struct Server {
     pub database_url: String,
     /// Whether requests may go to loopback and private networks, and over plain http.
     pub allow_private_destinations: bool,
+    /// Open connections at most; at least 16.
+    pub max_connections: usize,
+    /// Proxies whose word on where a request comes from is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Where they say so.
+    pub proxy_header: ProxyHeader,
+    /// Calls of the API a second with one token, on each node; at least 1.
+    pub token_rate: u32,
+    /// Webhooks a second from one source, on each node; at least 1.
+    pub source_rate: u32,
+}
+
+text_enum! {
+    /// The header in which a proxy says where a request comes from. Only one is looked at: a proxy
+    /// passes on the other as its client wrote it.
+    pub enum ProxyHeader {
+        /// A list of addresses.
+        XForwardedFor = "X-Forwarded-For",
+        /// RFC 7239.
+        Forwarded = "Forwarded",
+    }
+}
+
+impl ProxyHeader {
+    /// As headers are looked up.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::XForwardedFor => "x-forwarded-for",
+            Self::Forwarded => "forwarded",
+        }
+    }
 }
 
 impl std::fmt::Debug for Server {
@@ -29,6 +61,11 @@ impl std::fmt::Debug for Server {
             .field("public_url", &self.public_url.as_str())
             .field("database_url", &format_args!("{scheme}:(redacted)"))
             .field("allow_private_destinations", &self.allow_private_destinations)
+            .field("max_connections", &self.max_connections)
+            .field("trusted_proxies", &self.trusted_proxies)
+            .field("proxy_header", &self.proxy_header)
+            .field("token_rate", &self.token_rate)
+            .field("source_rate", &self.source_rate)
             .finish()
     }
 }
@@ -131,8 +168,45 @@ pub(super) fn read_server(notes: &Notes<'_>, table: Option<&Table<'_>>) -> Optio
     });
     let allow_private_destinations =
         table.and_then(|table| table.flag("allow_private_destinations")).unwrap_or(false);
-    let (listen, public_url, database_url) = (listen?, public_url?, database_url?);
-    Some(Server { listen, public_url, database_url, allow_private_destinations })
+    let max_connections = table.and_then(|table| table.whole("max_connections", 16)).unwrap_or(512);
+    let trusted_proxies = table.map(read_proxies).unwrap_or_default();
+    let proxy_header = table.and_then(|table| {
+        let item = table.get("proxy_header")?;
+        let known = ProxyHeader::ALL
+            .iter()
+            .find(|known| item.text().is_some_and(|text| text.eq_ignore_ascii_case(known.as_str())));
+        if known.is_none() {
+            item.mistake("must be \"X-Forwarded-For\" or \"Forwarded\"");
+        }
+        known.copied()
+    });
+    let rate = |key, usual| table.and_then(|table| table.whole(key, 1)).unwrap_or(usual);
+    let (token_rate, source_rate) = (rate("token_rate", 10_000), rate("source_rate", 1_000));
+    Some(Server {
+        listen: listen?,
+        public_url: public_url?,
+        database_url: database_url?,
+        allow_private_destinations,
+        max_connections,
+        trusted_proxies,
+        proxy_header: proxy_header.unwrap_or(ProxyHeader::XForwardedFor),
+        token_rate,
+        source_rate,
+    })
+}
+
+/// Networks, and addresses that are networks of one.
+fn read_proxies(table: &Table<'_>) -> Vec<IpNet> {
+    let read = |item: Item<'_>| {
+        let text = item.text()?;
+        let one = || text.parse::<IpAddr>().ok().map(IpNet::from);
+        let network = text.parse::<IpNet>().ok().or_else(one);
+        if network.is_none() {
+            item.mistake("must be a network such as \"10.0.0.0/8\", or an address");
+        }
+        network
+    };
+    table.list("trusted_proxies").into_iter().filter_map(read).collect()
 }
 
 /// A value from the environment, or else the file, or else the default.

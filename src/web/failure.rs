@@ -34,6 +34,9 @@ pub enum Failure {
     /// The form is no form, or too large.
     #[error("not a form ({0})")]
     BadForm(StatusCode),
+    /// It was not done in time.
+    #[error("took too long")]
+    TooLong,
     /// A one-time link was used, lapsed or never existed.
     #[error("no such link")]
     Link,
@@ -78,7 +81,7 @@ impl Failure {
             Self::BadForm(status) => *status,
             Self::BadAddress(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,
-            Self::Broken(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooLong | Self::Broken(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -109,6 +112,16 @@ impl Failure {
                 "This form came from another site",
                 "Your browser says that another site sent it.".into(),
                 "Nothing was changed. Open the desk by its own address and act from there.",
+            ),
+            Self::BadForm(StatusCode::REQUEST_TIMEOUT) => (
+                "This form came too slowly",
+                "It did not arrive in time.".into(),
+                "Nothing was changed. Check the connection, then go back and send the form again.",
+            ),
+            Self::TooLong => (
+                "This took too long",
+                "The desk gave up waiting for its database.".into(),
+                "Look whether it was done before you try again; tell an admin the request's number if it stays.",
             ),
             Self::BadForm(_) => (
                 "This form cannot be read",
@@ -146,8 +159,10 @@ impl Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        if let Self::Broken(text) = &self {
-            tracing::error!(error = text, "a page failed");
+        match &self {
+            Self::Broken(text) => tracing::error!(error = text, "a page failed"),
+            Self::TooLong => tracing::error!("a page took too long"),
+            _ => {}
         }
         let (title, happened, to_do) = self.words();
         // A form that came without a session has its words handed back on a page.

@@ -1,12 +1,11 @@
 //! Who may ask: the signed-in person behind a page, and forms that prove they came from one.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, OptionalFromRequestParts, RawForm, Request};
+use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequestParts, RawForm, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq as _;
@@ -15,6 +14,7 @@ use uuid::Uuid;
 
 use super::Web;
 use super::failure::Failure;
+use super::inbound::{origin, slow};
 use super::page::{Flash, FlashKind, Layout, Section, SignedIn};
 use super::sessions::{Sessions, USER};
 use super::view::Seen;
@@ -225,12 +225,9 @@ async fn signed(parts: &mut Parts, web: &Web) -> Result<Option<Found>, Failure> 
     Ok(Some(Found { who: Signed { user, csrf, since, origin, now, session }, now, seen }))
 }
 
-/// The address that a request came from.
+/// The address that a request came from, behind proxies that are trusted.
 pub fn client(parts: &Parts) -> String {
-    parts
-        .extensions
-        .get::<ConnectInfo<SocketAddr>>()
-        .map_or_else(|| "unknown".to_owned(), |ConnectInfo(address)| address.ip().to_string())
+    origin::of(parts).map_or_else(|| "unknown".to_owned(), |address| address.to_string())
 }
 
 /// A form's fields. A name that is there twice counts once, the first time.
@@ -320,7 +317,9 @@ async fn fields(request: Request, web: &Web) -> Result<Fields, Failure> {
     }
     let RawForm(bytes) = RawForm::from_request(request, web).await.map_err(|rejection| {
         use axum::response::IntoResponse as _;
-        Failure::BadForm(rejection.into_response().status())
+        let slow = slow::came_too_slowly(&rejection);
+        let status = rejection.into_response().status();
+        Failure::BadForm(if slow { StatusCode::REQUEST_TIMEOUT } else { status })
     })?;
     Ok(Fields(url::form_urlencoded::parse(&bytes).into_owned().collect()))
 }
@@ -336,8 +335,9 @@ fn same_origin(headers: &HeaderMap, web: &Web) -> Result<(), Failure> {
             let host = text(header::HOST.as_str()).unwrap_or_default();
             origin == public || origin.split_once("://").is_some_and(|(_, rest)| rest == host)
         }
-        // No browser posts a form without either.
-        (None, None) => true,
+        // Every browser since 2020 posts a form with at least one of them. The doors have no session
+        // whose token a form could carry, so that this is all that guards them.
+        (None, None) => false,
     };
     if ours { Ok(()) } else { Err(Failure::OtherSite) }
 }

@@ -18,6 +18,7 @@ use super::api::MOST_BODY;
 use super::api::problem::Problem;
 use super::failure::sentence;
 use super::guard::client;
+use super::rates::{self, Who};
 use crate::domain::webhook::Headers;
 use crate::engine::hooks::{HookError, Received};
 use crate::engine::report::operation_url;
@@ -46,15 +47,30 @@ async fn receive(
     let address = client(&parts);
     let headers = Headers::new(parts.headers.iter().map(|(name, value)| (name, value.as_bytes())));
     let hooks = web.engine.hooks();
+    let stranger = rates::stranger(&parts);
+    if let Some(stranger) = &stranger {
+        web.rates.look(stranger).map_err(Problem::too_often)?;
+    }
     let body = match Bytes::from_request(Request::from_parts(parts, body), &web).await {
         Ok(body) => body,
-        Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-            hooks.too_large(&source, &address).await?;
-            return Err(Problem::too_large(MOST_BODY));
+        Err(rejection) => {
+            if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+                hooks.too_large(&source, &address).await?;
+            }
+            return Err(Problem::unread(&rejection, MOST_BODY));
         }
-        Err(_) => return Err(Problem::malformed("The body ended early.")),
     };
-    let answer = match hooks.receive(&source, &headers, &body, &address).await? {
+    let sender = Who::Source(source.clone());
+    web.rates.take(&sender).map_err(Problem::too_often)?;
+    let received = hooks.receive(&source, &headers, &body, &address).await;
+    if matches!(received, Err(HookError::UnknownSource | HookError::Unproven(_))) {
+        // It was not the source that called.
+        web.rates.give_back(&sender);
+        if let Some(stranger) = &stranger {
+            web.rates.take(stranger).map_err(Problem::too_often)?;
+        }
+    }
+    let answer = match received? {
         Received::Accepted(operation) => taken(&web, operation, false),
         Received::Duplicate(operation) => taken(&web, operation, true),
         Received::Ignored => Answer::Ignored { ignored: true },

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -332,9 +332,9 @@ async fn listen(
     });
     let mut answer = Sse::new(events).keep_alive(KeepAlive::new().interval(BEAT)).into_response();
     // Proxies that gather an answer before they pass it on would keep the news to themselves.
-    answer
-        .headers_mut()
-        .insert(HeaderName::from_static("x-accel-buffering"), header::HeaderValue::from_static("no"));
+    let as_it_comes = (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    let never_kept = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer.headers_mut().extend([as_it_comes, never_kept]);
     Ok(answer)
 }
 

@@ -11,12 +11,14 @@ pub mod chart;
 pub mod failure;
 pub mod guard;
 pub mod hooks;
+mod inbound;
 pub mod known;
 pub mod labels;
 pub mod listing;
 pub mod live;
 pub mod page;
 pub mod pages;
+mod rates;
 pub mod request_id;
 pub mod sessions;
 pub mod tell;
@@ -29,17 +31,17 @@ pub mod view;
 mod gallery;
 
 use std::io;
-use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{HeaderName, HeaderValue, header};
-use axum::middleware::Next;
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use futures_util::FutureExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 use tower_sessions::cookie::SameSite;
@@ -61,22 +63,17 @@ pub struct Web {
     pub(crate) throttle: throttle::Throttle,
     /// When this process began to answer.
     pub(crate) started: Timestamp,
+    /// Who called how often.
+    rates: rates::Rates,
     /// Open pages that wait for news.
     pub(crate) live: live::Live,
 }
 
 /// Answers requests until told to stop, then lets those under way end.
-pub async fn serve(engine: Engine, listener: TcpListener, mut stop: watch::Receiver<bool>) -> io::Result<()> {
+pub async fn serve(engine: Engine, listener: TcpListener, stop: watch::Receiver<bool>) -> io::Result<()> {
     let live = live::Live::new(&engine);
-    let service = build(engine, live.clone()).into_make_service_with_connect_info::<SocketAddr>();
-    axum::serve(listener, service)
-        .with_graceful_shutdown(async move {
-            // Whoever could tell us to stop may be gone; then we stop too.
-            let _ = stop.wait_for(|stop| *stop).await;
-            // These requests never end by themselves.
-            live.close();
-        })
-        .await
+    let router = build(engine.clone(), live.clone());
+    inbound::serve(router, listener, &engine.config().server, stop, || live.close()).await
 }
 
 /// Every route, and every layer around them.
@@ -86,45 +83,59 @@ pub fn router(engine: Engine) -> Router {
 }
 
 fn build(engine: Engine, live: live::Live) -> Router {
-    let https = engine.config().server.public_url.scheme() == "https";
+    let server = &engine.config().server;
+    let https = server.public_url.scheme() == "https";
+    let (rates, proxies) = (rates::Rates::of(server), inbound::origin::Proxies::of(server));
     let started = engine.ambient().now();
     let (tokens, throttle) = (api::tokens::Tokens::default(), throttle::Throttle::default());
-    let web = Web { engine, tokens, throttle, started, live };
+    let web = Web { engine, tokens, throttle, started, rates, live };
     let statics = Router::new().route("/static/{name}", get(assets::serve)).layer(CompressionLayer::new());
     let desk = pages::routes()
         .merge(live::routes())
-        .layer(axum::middleware::from_fn(typed::stays))
+        .layer(from_fn(typed::stays))
         .layer(DefaultBodyLimit::max(typed::MOST_FORM))
-        .layer(session_layer(&web, https))
-        .layer(header_layer(header::CACHE_CONTROL, "no-store"));
-    let mut router = Router::new()
-        .merge(desk)
-        .merge(api::routes())
-        .merge(hooks::routes())
-        .merge(statics)
-        .fallback(nothing_here)
-        .method_not_allowed_fallback(not_like_that)
-        .layer(axum::middleware::from_fn(in_our_words))
-        .layer(CatchPanicLayer::custom(broken))
-        .layer(axum::middleware::from_fn(request_id::layer))
-        .layer(header_layer(header::CONTENT_SECURITY_POLICY, CSP))
-        .layer(header_layer(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        // Not no-referrer: under it browsers hide the origin of our own forms, which is the only word
-        // on where they come from that a browser sends over plain http.
-        .layer(header_layer(header::REFERRER_POLICY, "same-origin"))
-        .layer(header_layer(HeaderName::from_static("cross-origin-opener-policy"), "same-origin"))
-        .layer(header_layer(HeaderName::from_static("cross-origin-resource-policy"), "same-origin"))
-        .layer(header_layer(header::X_FRAME_OPTIONS, "DENY"));
-    if https {
-        router = router
-            .layer(header_layer(header::STRICT_TRANSPORT_SECURITY, "max-age=31536000; includeSubDomains"));
-    }
-    router.with_state(web)
+        .layer(session_layer(&web, https));
+    let all = Router::new().merge(desk).merge(api::routes()).merge(hooks::routes()).merge(statics);
+    surrounded(all.fallback(nothing_here).method_not_allowed_fallback(not_like_that), https, proxies)
+        .with_state(web)
+}
+
+/// What stands around every handler.
+fn surrounded<S: Clone + Send + Sync + 'static>(
+    router: Router<S>,
+    https: bool,
+    proxies: inbound::origin::Proxies,
+) -> Router<S> {
+    let router = router
+        .layer(from_fn(in_our_words))
+        .layer(from_fn(inbound::slow::layer))
+        .layer(from_fn(last_resort))
+        .layer(from_fn(request_id::layer))
+        .layer(from_fn_with_state(proxies, inbound::origin::layer));
+    protection(https).fold(router, |router, (name, value)| router.layer(header_layer(name, value)))
 }
 
 /// Own files only; nothing inline, nothing framed, forms to ourselves.
 const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
     form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'";
+
+/// What every answer carries, whatever it answers, and where it does not say otherwise.
+fn protection(https: bool) -> impl Iterator<Item = (HeaderName, &'static str)> {
+    let always = [
+        (header::CONTENT_SECURITY_POLICY, CSP),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        // Not no-referrer: under it browsers hide the origin of our own forms, which is the only word
+        // on where they come from that a browser sends over plain http.
+        (header::REFERRER_POLICY, "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        // Files of ours, which hold nothing of anybody, say otherwise.
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    let over_https = (header::STRICT_TRANSPORT_SECURITY, "max-age=31536000; includeSubDomains");
+    always.into_iter().chain(https.then_some(over_https))
+}
 
 fn header_layer(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {
     SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value))
@@ -178,12 +189,58 @@ async fn not_like_that(uri: axum::http::Uri) -> Response {
     }
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "the shape that the layer takes")]
-fn broken(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a handler panicked".to_owned());
-    Failure::defect(text).into_response()
+/// A handler that panics answers all the same, and says nothing of why.
+async fn last_resort(uri: axum::http::Uri, request: Request, next: Next) -> Response {
+    let panic = match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+        Ok(answer) => return answer,
+        Err(panic) => panic,
+    };
+    let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+    let text = text.unwrap_or("a handler panicked");
+    if is_for_programs(uri.path()) {
+        tracing::error!(error = text, "a call failed");
+        api::problem::Problem::defect().into_response()
+    } else {
+        Failure::defect(text).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::{Body, to_bytes};
+    use axum::http::StatusCode;
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::config::Config;
+
+    #[tokio::test]
+    async fn a_panic_is_answered_and_shows_nothing_of_itself() {
+        let config = Config::read(std::path::Path::new("dlo.toml"), "", &|_| None).unwrap();
+        let panics = || async {
+            let secret = std::hint::black_box("postgres://user:hunter2@db");
+            assert!(secret.is_empty(), "cannot reach {secret}");
+        };
+        let routes = Router::new().route("/page", get(panics)).route("/api/v1/call", get(panics));
+        let router = surrounded(routes, true, inbound::origin::Proxies::of(&config.server));
+        for (path, status, kind) in [
+            ("/page", StatusCode::SERVICE_UNAVAILABLE, "text/html; charset=utf-8"),
+            ("/api/v1/call", StatusCode::INTERNAL_SERVER_ERROR, "application/problem+json"),
+        ] {
+            let request = Request::get(path).body(Body::empty()).unwrap();
+            let answer = router.clone().oneshot(request).await.unwrap();
+            assert_eq!(answer.status(), status, "{path}");
+            let headers = answer.headers().clone();
+            assert_eq!(headers[header::CONTENT_TYPE], kind, "{path}");
+            for (name, value) in protection(true) {
+                assert_eq!(headers[&name], value, "{path}");
+            }
+            let text = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+            let text = String::from_utf8(text.to_vec()).unwrap();
+            assert!(text.contains(headers["x-request-id"].to_str().unwrap()), "{path}: {text}");
+            for internal in ["hunter2", "postgres", "cannot reach", "panic", ".rs"] {
+                assert!(!text.contains(internal), "{path}: {text}");
+            }
+        }
+    }
 }

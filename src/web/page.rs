@@ -172,6 +172,9 @@ impl Layout {
     }
 }
 
+/// What pages are.
+pub const HTML: &str = "text/html; charset=utf-8";
+
 /// A page as an answer with status 200.
 pub fn render(page: &impl Template) -> Response {
     render_as(StatusCode::OK, page)
@@ -180,7 +183,7 @@ pub fn render(page: &impl Template) -> Response {
 /// A page as an answer with a status of its own: forms with mistakes, refusals, errors.
 pub fn render_as(status: StatusCode, page: &impl Template) -> Response {
     match page.render() {
-        Ok(html) => (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response(),
+        Ok(html) => (status, [(header::CONTENT_TYPE, HTML)], html).into_response(),
         // Rendering writes to memory and calls nothing that fails, so this is a defect of ours. The
         // error page is a template too, hence plain words.
         Err(error) => {

@@ -29,7 +29,7 @@ pub async fn layer(request: Request, next: Next) -> Response {
 }
 
 /// Twelve digits: long enough to be found in a day's log, short enough to be read out on the phone.
-fn short() -> String {
+pub(super) fn short() -> String {
     let random: [u8; 16] = rand::random();
     let digits = uuid::Builder::from_random_bytes(random).into_uuid();
     Uuid::simple(digits).to_string()[..12].to_owned()

@@ -7,6 +7,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::failure::Failure;
+use super::inbound::slow;
 use super::page::render_as;
 use super::pages::error::ErrorPage;
 use crate::domain::words;
@@ -23,8 +24,12 @@ pub async fn stays(request: Request, next: Next) -> Response {
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
-    let Ok(form) = to_bytes(body, MOST_FORM).await else {
-        return Failure::BadForm(StatusCode::PAYLOAD_TOO_LARGE).into_response();
+    let form = match to_bytes(body, MOST_FORM).await {
+        Ok(form) => form,
+        Err(error) if slow::came_too_slowly(&error) => {
+            return Failure::BadForm(StatusCode::REQUEST_TIMEOUT).into_response();
+        }
+        Err(_) => return Failure::BadForm(StatusCode::PAYLOAD_TOO_LARGE).into_response(),
     };
     let mut answer = next.run(Request::from_parts(parts, Body::from(form.clone()))).await;
     let Some(mut page) = answer.extensions_mut().remove::<ErrorPage>() else { return answer };

@@ -17,7 +17,7 @@ use crate::web::Web;
 
 /// What a body says.
 fn parse<T: DeserializeOwned>(body: Result<Bytes, BytesRejection>, optional: bool) -> Result<T, Problem> {
-    let body = body.map_err(|_| Problem::too_large(MOST_BODY))?;
+    let body = body.map_err(|rejection| Problem::unread(&rejection, MOST_BODY))?;
     let said: &[u8] = if optional && body.is_empty() { b"{}" } else { &body };
     serde_json::from_slice(said).map_err(|error| Problem::malformed(format!("The body: {error}.")))
 }

@@ -22,6 +22,9 @@ pub const MOST_BODY: usize = 1024 * 1024;
 /// The largest batch, in bytes.
 pub const MOST_BATCH: usize = 32 * 1024 * 1024;
 
+/// Where batches are sent.
+pub const BATCH: &str = "/api/v1/operations/batch";
+
 /// The API's routes.
 pub fn routes() -> Router<Web> {
     let batch = Router::new()

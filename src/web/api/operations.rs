@@ -73,7 +73,7 @@ pub async fn submit(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
     caller.require(Right::Submit)?;
-    let body = body.map_err(|_| Problem::too_large(MOST_BODY))?;
+    let body = body.map_err(|rejection| Problem::unread(&rejection, MOST_BODY))?;
     let submission = parse(&body)?.into_submission(header_key(&headers)?, caller.actor.to_string())?;
     let accepted = web.engine.intake().submit(submission).await?;
     let (status, report) = report(&web, &accepted).await?;
@@ -119,7 +119,7 @@ pub async fn batch(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
     caller.require(Right::Submit)?;
-    let body = body.map_err(|_| Problem::too_large(MOST_BATCH))?;
+    let body = body.map_err(|rejection| Problem::unread(&rejection, MOST_BATCH))?;
     let by = caller.actor.to_string();
     // All are handed in before the first answer is awaited, so that they share commits.
     let mut waiting = Vec::new();

@@ -1,6 +1,7 @@
 //! Errors of the API: RFC 9457 `application/problem+json` with stable types.
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::extract::rejection::BytesRejection;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
@@ -11,7 +12,13 @@ use crate::engine::correct::{CorrectError, Uncorrectable};
 use crate::gate::GateError;
 use crate::store::StoreError;
 use crate::web::failure::{chain, sentence};
+use crate::web::inbound::slow;
+use crate::web::rates::Exceeded;
 use crate::web::request_id;
+
+/// What callers may do in general, and what is left of it: draft-ietf-httpapi-ratelimit-headers.
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
 /// An error as it is answered.
 #[derive(Clone, Debug, Serialize)]
@@ -24,6 +31,11 @@ pub struct Problem {
     operation: Option<uuid::Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
+    /// Which limits were passed; the name is the draft's.
+    #[serde(rename = "violated-policies", skip_serializing_if = "Option::is_none")]
+    violated: Option<[&'static str; 1]>,
+    #[serde(skip)]
+    exceeded: Option<Exceeded>,
 }
 
 impl Problem {
@@ -41,6 +53,8 @@ impl Problem {
             detail: detail.into(),
             operation: None,
             request_id: request_id::current(),
+            violated: None,
+            exceeded: None,
         }
     }
 
@@ -93,6 +107,41 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Body too large", detail)
     }
 
+    /// The body could not be read.
+    pub fn unread(rejection: &BytesRejection, most: usize) -> Self {
+        if slow::came_too_slowly(rejection) {
+            let detail = "The body did not arrive in time.";
+            Self::new(StatusCode::REQUEST_TIMEOUT, "too-slow", "Body too slow", detail)
+        } else if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+            Self::too_large(most)
+        } else {
+            Self::malformed("The body ended early.")
+        }
+    }
+
+    /// It was not done in time.
+    pub fn took_too_long() -> Self {
+        let detail = "It is not known whether it was done. Send it again under the same key.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "took-too-long", "Took too long", detail)
+    }
+
+    /// The caller has to slow down. The type is the one of the rate limit headers' draft.
+    pub(in crate::web) fn too_often(exceeded: Exceeded) -> Self {
+        let Exceeded { policy, quota, window, wait } = exceeded;
+        let detail = format!(
+            "This {policy} may call {quota} times in {window} s, and nothing was done. Send it again in {wait} s."
+        );
+        let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "", "Quota exceeded", detail);
+        let r#type = "https://iana.org/assignments/http-problem-types#quota-exceeded".to_owned();
+        Self { r#type, violated: Some([policy]), exceeded: Some(exceeded), ..problem }
+    }
+
+    /// A defect of ours.
+    pub(in crate::web) fn defect() -> Self {
+        let detail = "Dead Letter Office has a defect; its log says more under the request's id.";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "defect", "A defect", detail)
+    }
+
     /// The database did not answer.
     pub fn unavailable(error: &dyn std::error::Error) -> Self {
         tracing::error!(error = chain(error), "a call failed");
@@ -120,6 +169,18 @@ impl IntoResponse for Problem {
         match status {
             StatusCode::SERVICE_UNAVAILABLE => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            StatusCode::TOO_MANY_REQUESTS => {
+                if let Some(Exceeded { policy, quota, window, wait }) = self.exceeded {
+                    let lines = [
+                        (header::RETRY_AFTER, wait.to_string()),
+                        (POLICY, format!("\"{policy}\";q={quota};w={window}")),
+                        (LIMIT, format!("\"{policy}\";r=0;t={wait}")),
+                    ];
+                    for (name, value) in lines {
+                        headers.extend(HeaderValue::from_str(&value).map(|value| (name, value)));
+                    }
+                }
             }
             StatusCode::UNAUTHORIZED => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -14,6 +14,7 @@ use crate::accounts;
 use crate::domain::actor::{Actor, Right};
 use crate::web::Web;
 use crate::web::guard::client;
+use crate::web::rates::{self, Who};
 
 /// How long a token is believed before it is looked up again, and so the longest that a revoked one
 /// still works.
@@ -39,6 +40,11 @@ impl Tokens {
     fn recall(&self, hash: &[u8; 32]) -> Option<Actor> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(hash).filter(|(at, _)| at.elapsed() < BELIEVED).map(|(_, actor)| actor.clone())
+    }
+
+    /// Whether it ever worked, as far as is remembered.
+    fn worked(&self, hash: &[u8; 32]) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(hash)
     }
 
     fn remember(&self, hash: [u8; 32], actor: Actor) {
@@ -82,17 +88,39 @@ impl FromRequestParts<Web> for Caller {
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.split_once(' '))
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, secret)| secret.trim().to_owned())
-            .ok_or_else(Problem::unauthorized)?;
+            .map(|(_, secret)| secret.trim().to_owned());
+        let stranger = rates::stranger(parts);
+        let Some(secret) = secret else {
+            if let Some(stranger) = &stranger {
+                web.rates.take(stranger).map_err(Problem::too_often)?;
+            }
+            return Err(Problem::unauthorized());
+        };
         let origin = client(parts);
         let hash = accounts::hash_secret(&secret);
-        if let Some(actor) = web.tokens.recall(&hash) {
-            return Ok(Self { actor, origin });
-        }
-        let holder = accounts::token_holder(web.engine.db(), web.engine.ambient(), &secret).await?;
-        let row = holder.ok_or_else(Problem::unauthorized)?;
-        let actor = Actor::Token { name: row.name, scope: row.scope };
-        web.tokens.remember(hash, actor.clone());
+        let actor = match web.tokens.recall(&hash) {
+            Some(actor) => actor,
+            None => look_up(web, &secret, hash, stranger.as_ref()).await?,
+        };
+        web.rates.take(&Who::Token(hash)).map_err(Problem::too_often)?;
         Ok(Self { actor, origin })
     }
+}
+
+/// Who holds a token by the database. A caller that was told too often that nobody does is not looked
+/// up, unless the token worked before.
+async fn look_up(web: &Web, secret: &str, hash: [u8; 32], stranger: Option<&Who>) -> Result<Actor, Problem> {
+    let stranger = stranger.filter(|_| !web.tokens.worked(&hash));
+    if let Some(stranger) = stranger {
+        web.rates.look(stranger).map_err(Problem::too_often)?;
+    }
+    let Some(row) = accounts::token_holder(web.engine.db(), web.engine.ambient(), secret).await? else {
+        if let Some(stranger) = stranger {
+            web.rates.take(stranger).map_err(Problem::too_often)?;
+        }
+        return Err(Problem::unauthorized());
+    };
+    let actor = Actor::Token { name: row.name, scope: row.scope };
+    web.tokens.remember(hash, actor.clone());
+    Ok(actor)
 }

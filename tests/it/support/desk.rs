@@ -243,7 +243,12 @@ impl Person<'_> {
         if post {
             request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
         }
-        for (name, value) in headers {
+        // What a browser says of its own accord, unless the test says something else.
+        let says = |wanted| headers.iter().any(|(name, _)| *name == wanted);
+        if post && !says("sec-fetch-site") && !says("origin") {
+            request = request.header("sec-fetch-site", "same-origin");
+        }
+        for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
             request = request.header(*name, *value);
         }
         let reply = self.desk.send(request.body(body.into()).unwrap()).await;

@@ -1,0 +1,272 @@
+//! A connection's bytes, with the time that each kind of silence may last, and with our own words
+//! where the HTTP library would refuse in none.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::StatusCode;
+use bytes::Buf as _;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::refusal::Refusals;
+
+/// A request's head must be there this long after its first byte, and a new connection's first byte
+/// this long after it was opened.
+pub(super) const HEAD: Duration = Duration::from_secs(10);
+/// A connection may wait this long for its next request. Clients keep theirs for about as long, and
+/// one that is closed here first makes their next request fail.
+pub(super) const IDLE: Duration = Duration::from_secs(75);
+/// A client that takes none of its answer for this long is gone.
+pub(super) const STALLED: Duration = Duration::from_secs(30);
+/// How long a client that was refused is listened to, so that it can read why: closing on bytes that
+/// were not read discards what was written.
+const LINGER: Duration = Duration::from_secs(1);
+
+const WAITING: u8 = 0;
+const ASKED: u8 = 1;
+const TOLD: u8 = 2;
+
+/// Where a connection stands: it waits for a request, one is being answered, or its answer was
+/// handed over whole and is not sent to the end yet.
+#[derive(Debug, Default)]
+pub(super) struct Phase(AtomicU8);
+
+impl Phase {
+    /// A request's head has come.
+    pub(super) fn asked(&self) {
+        self.0.store(ASKED, Ordering::Relaxed);
+    }
+
+    fn is(&self, phase: u8) -> bool {
+        self.0.load(Ordering::Relaxed) == phase
+    }
+}
+
+/// An answer's body, which says when it was handed over whole.
+#[derive(Debug)]
+pub(super) struct Told {
+    body: Body,
+    phase: Arc<Phase>,
+}
+
+impl Told {
+    pub(super) fn new(body: Body, phase: Arc<Phase>) -> Self {
+        Self { body, phase }
+    }
+}
+
+impl HttpBody for Told {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.phase.0.store(TOLD, Ordering::Relaxed);
+    }
+}
+
+/// What the clock runs for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Silence {
+    /// The first byte of a first request, or the rest of a head.
+    Head,
+    /// The next request.
+    Idle,
+    /// The client does not read.
+    Stalled,
+    /// The client was refused, and may finish talking.
+    Linger,
+}
+
+impl Silence {
+    fn longest(self) -> Duration {
+        match self {
+            Self::Head => HEAD,
+            Self::Idle => IDLE,
+            Self::Stalled => STALLED,
+            Self::Linger => LINGER,
+        }
+    }
+}
+
+/// A connection.
+pub(super) struct Wire {
+    stream: TcpStream,
+    phase: Arc<Phase>,
+    refusals: Arc<Refusals>,
+    clock: Pin<Box<Sleep>>,
+    runs_for: Option<Silence>,
+    /// No request has come yet.
+    first: bool,
+    /// Bytes of a head have come, and not all of them.
+    begun: bool,
+    /// What is left to write of our refusal; empty when it is written.
+    refusal: Option<Bytes>,
+}
+
+impl Wire {
+    pub(super) fn new(stream: TcpStream, phase: Arc<Phase>, refusals: Arc<Refusals>) -> Self {
+        let clock = Box::pin(sleep(HEAD));
+        Self { stream, phase, refusals, clock, runs_for: None, first: true, begun: false, refusal: None }
+    }
+
+    /// Whether a silence has lasted too long, counted from when it was first asked about.
+    fn is_over(&mut self, silence: Silence, cx: &mut Context<'_>) -> bool {
+        if self.runs_for != Some(silence) {
+            self.runs_for = Some(silence);
+            self.clock.as_mut().reset(Instant::now() + silence.longest());
+        }
+        self.clock.as_mut().poll(cx).is_ready()
+    }
+
+    /// Passes on what came of a write, unless the client has not read for too long.
+    fn moving<T>(&mut self, written: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.runs_for = None;
+        } else if self.is_over(Silence::Stalled, cx) {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        written
+    }
+
+    /// Writes what is left of our refusal.
+    fn poll_refusal(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let Some(left) = self.refusal.as_mut().filter(|left| !left.is_empty()) {
+            let written = Pin::new(&mut self.stream).poll_write(cx, left);
+            if let Poll::Ready(Ok(count)) = written {
+                left.advance(count);
+            }
+            ready!(self.moving(written, cx))?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// The HTTP library writes although nothing was asked: it refuses. Our words take the place of
+    /// its own, which are a bare status line. On a connection that is still busy with an earlier
+    /// answer they are left as they are.
+    fn refuse(&mut self, theirs: &[u8], cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.refusal.is_none() {
+            let status = theirs.get(9..12).and_then(|digits| StatusCode::from_bytes(digits).ok());
+            self.refusal = Some(self.refusals.answer(status.unwrap_or(StatusCode::BAD_REQUEST)));
+        }
+        ready!(self.poll_refusal(cx))?;
+        Poll::Ready(Ok(theirs.len()))
+    }
+
+    /// Hears a client out that was refused.
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut unread = [0; 8 * 1024];
+        while !self.is_over(Silence::Linger, cx) {
+            let mut buffer = ReadBuf::new(&mut unread);
+            match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {
+                Ok(()) if !buffer.filled().is_empty() => {}
+                _ => break,
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        if this.refusal.is_none() {
+            let read = Pin::new(&mut this.stream).poll_read(cx, buffer);
+            if !this.phase.is(WAITING) {
+                return read;
+            }
+            if read.is_ready() {
+                this.begun |= buffer.filled().len() > before;
+                return read;
+            }
+            let silence = if this.first || this.begun { Silence::Head } else { Silence::Idle };
+            if !this.is_over(silence, cx) {
+                return Poll::Pending;
+            }
+            // Who said nothing at all is told nothing.
+            if this.begun {
+                this.refusal = Some(this.refusals.answer(StatusCode::REQUEST_TIMEOUT));
+            }
+        }
+        ready!(this.poll_refusal(cx))?;
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        if this.phase.is(WAITING) {
+            return this.refuse(bytes, cx);
+        }
+        let written = Pin::new(&mut this.stream).poll_write(cx, bytes);
+        this.moving(written, cx)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        if this.phase.is(WAITING) {
+            let first = parts.iter().find(|part| !part.is_empty());
+            return this.refuse(first.map_or(&[], |part| part), cx);
+        }
+        let written = Pin::new(&mut this.stream).poll_write_vectored(cx, parts);
+        this.moving(written, cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(this.poll_refusal(cx))?;
+        // All that was handed over is with the system by now.
+        if this.phase.is(TOLD) {
+            this.phase.0.store(WAITING, Ordering::Relaxed);
+            (this.runs_for, this.first, this.begun) = (None, false, false);
+        }
+        Pin::new(&mut this.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(this.poll_refusal(cx))?;
+        ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
+        if this.refusal.is_some() {
+            ready!(this.poll_linger(cx));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
