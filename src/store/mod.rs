@@ -13,7 +13,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Postgres, SqlSafeStr, Sqlite, Transaction};
+use sqlx::{Connection as _, Postgres, SqlSafeStr, Sqlite, Transaction};
 
 use crate::domain::keyring::Keyring;
 
@@ -118,6 +118,13 @@ pub use commit::{Commit, Moment};
 /// connections keep prepared.
 pub const MAX_ROWS: usize = 128;
 
+/// How long to wait for a connection, or for a lock that another one holds.
+const TURN: Duration = Duration::from_secs(10);
+/// How long PostgreSQL works at one statement, or keeps a transaction whose process says nothing: one
+/// that hangs must not hold its locks for ever. SQLite knows no such limit; what waits for it gives up
+/// by itself.
+const LONGEST: &str = "60s";
+
 /// What can go wrong with the database.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -185,24 +192,30 @@ impl Db {
                 .create_if_missing(true)
                 .journal_mode(SqliteJournalMode::Wal)
                 .synchronous(SqliteSynchronous::Full)
-                .busy_timeout(Duration::from_secs(10))
+                .busy_timeout(TURN)
                 .statement_cache_capacity(1024)
                 .pragma("temp_store", "memory")
                 .pragma("cache_size", "-16000");
-            let write = SqlitePoolOptions::new().max_connections(1).connect_with(options.clone()).await?;
+            let write = SqlitePoolOptions::new()
+                .max_connections(1)
+                .acquire_timeout(TURN)
+                .connect_with(options.clone())
+                .await?;
             let read = SqlitePoolOptions::new()
                 .max_connections(4)
                 .min_connections(0)
+                .acquire_timeout(TURN)
                 .connect_with(options.read_only(true).create_if_missing(false))
                 .await?;
             Ok(Pools::Sqlite { write, read }.into())
         } else if address.starts_with("postgres:") || address.starts_with("postgresql:") {
-            let options = PgConnectOptions::from_str(address)?.statement_cache_capacity(1024);
-            let pool = PgPoolOptions::new()
-                .max_connections(12)
-                .acquire_timeout(Duration::from_secs(10))
-                .connect_with(options)
-                .await?;
+            let options = PgConnectOptions::from_str(address)?.statement_cache_capacity(1024).options([
+                ("statement_timeout", LONGEST),
+                ("idle_in_transaction_session_timeout", LONGEST),
+                ("lock_timeout", &format!("{}s", TURN.as_secs())),
+            ]);
+            let pool =
+                PgPoolOptions::new().max_connections(12).acquire_timeout(TURN).connect_with(options).await?;
             Ok(Pools::Postgres(pool).into())
         } else {
             Err(StoreError::Address(address.to_owned()))
@@ -272,7 +285,15 @@ impl Db {
         let migrator = migrator();
         match &self.pools {
             Pools::Sqlite { write, .. } => migrator.run(write).await?,
-            Pools::Postgres(pool) => migrator.run(pool).await?,
+            Pools::Postgres(pool) => {
+                // A large table takes its time, and another node's migration is waited for. The
+                // connection is not used again.
+                let mut connection = pool.acquire().await?.detach();
+                let unlimited = "SET statement_timeout = 0; SET lock_timeout = 0";
+                sqlx::raw_sql(unlimited).execute(&mut connection).await?;
+                migrator.run(&mut connection).await?;
+                connection.close().await?;
+            }
         }
         Ok((before, self.version().await?))
     }

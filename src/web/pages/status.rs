@@ -149,6 +149,7 @@ async fn status(State(web): State<Web>, who: Signed) -> Result<Response, Failure
             Fact::time("It answers since", When::at(web.started, seen)),
             Fact::text("Database", format!("{}, {}", web.engine.db().product(), bytes(size))),
             Fact::text("Schema", schema(stored)),
+            Fact::text("Requests may go to", reach(config)),
             Fact {
                 name: "Tidying up".to_owned(),
                 value: if upkeep.as_micros() == 0 {
@@ -186,6 +187,15 @@ fn lane_row(place: Reference, lane: &nodes::LaneRow, seen: Seen) -> LaneRow {
         due: lane.due_since.map(|since| coarse(seen.now.since(since))),
         leased: list::number(lane.leased),
         lease_ends: lane.lease_ends.map(|at| When::at(at, seen)),
+    }
+}
+
+/// The switch for tests, which nobody should forget about.
+fn reach(config: &Config) -> &'static str {
+    if config.server.allow_private_destinations {
+        "any address, private networks included, and over plain http: allow_private_destinations is on"
+    } else {
+        "public addresses, over https"
     }
 }
 
