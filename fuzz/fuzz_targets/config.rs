@@ -8,8 +8,8 @@ use dead_letter_office_fuzz::{PLANTED, read};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    // Names a file to read, which may be any of the machine's.
-    if text.contains("secret_key_file") {
+    // Names a file to read, which may be any of the machine's; or holds the secret itself.
+    if text.contains("secret_key_file") || text.contains(PLANTED) {
         return;
     }
     match read(text) {
