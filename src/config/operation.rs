@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use reqwest::header::HeaderValue;
+use hyper::header::HeaderValue;
 use url::Url;
 
 use super::body::BodyTemplate;

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
+use time::{OffsetDateTime, UtcOffset};
 
 /// A moment in microseconds since 1970-01-01T00:00:00Z: what the database stores and compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,10 +49,14 @@ impl Timestamp {
             .unwrap_or_else(|_| self.0.to_string())
     }
 
-    /// From RFC 3339, with any offset; also a bare date, which is its first moment in UTC.
+    /// From RFC 3339, with any offset; also a bare date, which is its first moment in UTC. An offset
+    /// may lead out of the years that RFC 3339 can write: such a moment could not be told to anybody.
     pub fn parse(text: &str) -> Option<Self> {
         let full = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
-        let parsed = OffsetDateTime::parse(&full, &Rfc3339).ok()?;
+        let parsed = OffsetDateTime::parse(&full, &Rfc3339).ok()?.checked_to_offset(UtcOffset::UTC)?;
+        if !(0..=9999).contains(&parsed.year()) {
+            return None;
+        }
         i64::try_from(parsed.unix_timestamp_nanos() / 1_000).ok().map(Self)
     }
 
@@ -137,6 +141,18 @@ mod tests {
         assert_eq!(Timestamp::parse("2026-11-30T01:53:20.123456+01:00"), Some(moment));
         assert_eq!(Timestamp::parse("1970-01-02"), Some(Timestamp::from_micros(86_400_000_000)));
         assert_eq!(Timestamp::parse("yesterday"), None);
+    }
+
+    #[test]
+    fn what_is_understood_can_be_told_again() {
+        for edge in ["0000-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"] {
+            let at = Timestamp::parse(edge).expect("a moment");
+            assert_eq!(Timestamp::parse(&at.rfc3339()), Some(at), "{edge}");
+        }
+        // In UTC these are in the years -1 and 10000.
+        for beyond in ["0000-01-01T00:00:00.5+02:00", "9999-12-31T23:59:59-02:00"] {
+            assert_eq!(Timestamp::parse(beyond), None, "{beyond}");
+        }
     }
 
     #[test]
