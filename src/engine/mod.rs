@@ -8,6 +8,7 @@ pub mod ask;
 pub mod bulk;
 pub mod causes;
 pub mod correct;
+mod credentials;
 pub mod destinations;
 mod draft;
 pub mod evidence;
