@@ -22,6 +22,7 @@ pub mod report;
 mod resolve;
 pub mod retention;
 pub mod send;
+pub mod shown;
 mod tally;
 pub mod thread;
 pub mod upkeep;

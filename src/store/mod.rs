@@ -97,6 +97,7 @@ pub mod causes;
 mod commit;
 pub mod dead_letters;
 pub mod destinations;
+pub mod envelopes;
 pub mod events;
 mod filters;
 pub mod history;
@@ -107,7 +108,9 @@ pub mod operations;
 pub mod overrides;
 pub mod results;
 pub mod retention;
+pub mod secrets;
 pub mod sessions;
+pub mod shown;
 mod types;
 pub mod views;
 pub mod work;
@@ -207,6 +210,12 @@ impl Db {
         } else {
             Err(StoreError::Address(address.to_owned()))
         }
+    }
+
+    /// Whether the database at an address was made: a server's always counts as made.
+    pub fn is_there(address: &str) -> bool {
+        let Ok(options) = SqliteConnectOptions::from_str(address) else { return true };
+        !address.starts_with("sqlite:") || options.get_filename().exists()
     }
 
     /// The same with these keys.
@@ -345,6 +354,7 @@ fn migrator() -> Migrator {
         (7, "bulk", include_str!("../../migrations/0007_bulk.sql")),
         (8, "causes", include_str!("../../migrations/0008_causes.sql")),
         (9, "desk", include_str!("../../migrations/0009_desk.sql")),
+        (14, "secrets", include_str!("../../migrations/0014_secrets.sql")),
     ];
     let migrations = scripts
         .into_iter()

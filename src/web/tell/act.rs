@@ -36,6 +36,7 @@ pub const ACTIONS: &[(&str, &str)] = &[
     ("note", "wrote a note"),
     ("reopen", "opened a dead letter again"),
     ("view_payload", "looked at private values"),
+    ("hide_payload", "hid private values again"),
     ("export", "took records away as a file"),
     ("sign_in", "signed in"),
     ("sign_in_failed", "failed to sign in"),
@@ -48,6 +49,9 @@ pub const ACTIONS: &[(&str, &str)] = &[
     ("password_set", "set a password by a link"),
     ("password_change", "changed a password"),
     ("token_create", "made an access token"),
+    ("secret_set", "stored a secret"),
+    ("secret_remove", "removed a secret"),
+    ("key_rotate", "put stored secrets under a new key"),
     ("token_revoke", "revoked an access token"),
 ];
 
