@@ -1,8 +1,10 @@
-//! People and tokens: passwords, one-time links, API tokens. Secrets leave this module once, when
-//! they are made; only their hashes are stored.
+//! People, tokens and secrets: passwords, one-time links, API tokens, of which only hashes are stored
+//! and which leave this module once, when they are made; and what the configuration keeps in the
+//! database, in envelopes.
 
 mod links;
 mod passwords;
+mod secrets;
 mod tokens;
 
 use sha2::{Digest, Sha256};
@@ -10,10 +12,14 @@ use uuid::Uuid;
 
 pub use links::{LINK_LASTS, LinkFor, first_link, link_details, link_for, make_link, use_link};
 pub use passwords::{MAX_PASSWORD, MIN_PASSWORD, password_fits};
+pub use secrets::{
+    Envelopes, MAX_SECRET, Rotation, SECRETS_SINCE, open_secrets, remove_secret, rotate_keys, set_secret,
+};
 pub use tokens::{create_token, revoke_token, token_holder};
 
 use crate::domain::actor::{Actor, Role};
 use crate::domain::ambient::Ambient;
+use crate::domain::envelope::EnvelopeError;
 use crate::domain::filter::RESERVED_NAMES;
 use crate::domain::zone::Zone;
 use crate::store::accounts::{self, UserRow};
@@ -30,7 +36,10 @@ pub enum AccountError {
     /// The password is too short or too long.
     #[error("{0}")]
     Password(String),
-    /// There is no such person or token.
+    /// No secret can be stored so.
+    #[error("{0}")]
+    Secret(String),
+    /// There is no such person, token or secret.
     #[error("there is no {0}")]
     Unknown(String),
     /// Nobody could manage people any more.
@@ -42,6 +51,9 @@ pub enum AccountError {
     /// The database said no.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A secret could not be closed.
+    #[error(transparent)]
+    Envelope(#[from] EnvelopeError),
     /// A hash could not be made or read.
     #[error("password hashing failed: {0}")]
     Hash(String),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use uuid::Uuid;
 
-use crate::accounts::By;
-use crate::config::{Config, ConfigError};
+use crate::accounts::{self, By};
+use crate::config::{Config, ConfigError, Draft, Server, Stored};
 use crate::domain::actor::Actor;
 use crate::domain::ambient::Ambient;
 use crate::engine::thread::{self, Thread};
@@ -28,22 +28,9 @@ pub(super) struct Context {
 impl Context {
     /// Reads the configuration and opens the database, which must have this version's schema.
     pub(super) async fn open(path: &Path) -> anyhow::Result<Self> {
-        let config = Arc::new(config(path)?);
+        let config = Arc::new(config(path).await?);
         let db = open_database(&config).await?;
-        let (stored, ours) = (db.version().await?, Db::newest_version());
-        if stored != ours {
-            db.close().await;
-            let help = match stored {
-                0 => "the database is empty: run `dlo migrate` or `dlo serve` first".to_owned(),
-                older if older < ours => format!(
-                    "the database has version {older} and this program needs {ours}: run `dlo migrate` first"
-                ),
-                newer => {
-                    format!("the database has version {newer}, made by a newer program than this ({ours})")
-                }
-            };
-            bail!(help);
-        }
+        ready(&db).await?;
         Ok(Self { config, db, ambient: Ambient::system(), actor: actor() })
     }
 
@@ -85,14 +72,73 @@ impl Context {
     }
 }
 
-/// The configuration, with what the environment overrides.
-pub(super) fn config(path: &Path) -> Result<Config, ConfigError> {
-    Config::load(path, &|name| std::env::var(name).ok())
+/// The configuration, with what the environment overrides, before its stored secrets are there.
+pub(super) fn draft(path: &Path) -> Result<Draft, ConfigError> {
+    Draft::load(path, &env)
+}
+
+/// The configuration, with what the environment overrides and with its secrets. The database is asked
+/// only for one that takes some from there.
+pub(super) async fn config(path: &Path) -> anyhow::Result<Config> {
+    let draft = draft(path)?;
+    let stored = if draft.named().is_empty() { Stored::new() } else { stored(&draft).await? };
+    Ok(draft.complete(&env, &stored)?)
+}
+
+/// None in a database that is not there yet, or is older than stored secrets.
+async fn stored(draft: &Draft) -> anyhow::Result<Stored> {
+    let why = "the configuration takes secrets from the database";
+    let db = match open_there(draft.server()).await.context(why) {
+        Ok(db) => db.keyed(draft.keyring().cloned()),
+        Err(error) if error.is::<NotThere>() => return Ok(Stored::new()),
+        Err(error) => return Err(error),
+    };
+    let names = draft.named().iter().map(|(name, _)| name.as_str());
+    let stored = match db.version().await {
+        Ok(version) if version < accounts::SECRETS_SINCE => Ok(Stored::new()),
+        Ok(_) => accounts::open_secrets(&db, names).await,
+        Err(error) => Err(error),
+    };
+    db.close().await;
+    stored.context(why)
+}
+
+fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 pub(super) async fn open_database(config: &Config) -> anyhow::Result<Db> {
     let db = Db::open(&config.server.database_url).await.context("the database cannot be opened")?;
     Ok(db.keyed(config.keyring.clone()))
+}
+
+/// A database's file that nobody has made yet.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no database yet: run `dlo migrate` or `dlo serve` first")]
+struct NotThere;
+
+/// The database, which is not made when it is not there.
+pub(super) async fn open_there(server: &Server) -> anyhow::Result<Db> {
+    if !Db::is_there(&server.database_url) {
+        return Err(NotThere.into());
+    }
+    Db::open(&server.database_url).await.context("the database cannot be opened")
+}
+
+/// Refuses, and closes, a database that has not this version's schema.
+pub(super) async fn ready(db: &Db) -> anyhow::Result<()> {
+    let (stored, ours) = (db.version().await?, Db::newest_version());
+    if stored == ours {
+        return Ok(());
+    }
+    db.close().await;
+    bail!(match stored {
+        0 => "the database is empty: run `dlo migrate` or `dlo serve` first".to_owned(),
+        older if older < ours => {
+            format!("the database has version {older} and this program needs {ours}: run `dlo migrate` first")
+        }
+        newer => format!("the database has version {newer}, made by a newer program than this ({ours})"),
+    })
 }
 
 /// Whoever sits at this command line.

@@ -53,7 +53,7 @@ pub(super) struct EngineArgs {
 pub(super) async fn run(path: &Path, args: Args) -> anyhow::Result<()> {
     let ambient = Ambient::system();
     let there = args.kind.is_some() || path != Path::new(USUAL_FILE) || path.exists();
-    let read = there.then(|| read(path)).transpose()?;
+    let read = if there { Some(read(path).await?) } else { None };
     let (config, file) = read.unzip();
     let drill = match (args.kind, config) {
         (Some(kind), Some(config)) => {
@@ -93,7 +93,7 @@ pub(super) async fn run(path: &Path, args: Args) -> anyhow::Result<()> {
 
 /// Carries the type's operations out until this process is killed, or whoever started it is gone.
 pub(super) async fn engine(path: &Path, args: EngineArgs) -> anyhow::Result<()> {
-    let config = (!args.built_in).then(|| context::config(path)).transpose()?;
+    let config = if args.built_in { None } else { Some(context::config(path).await?) };
     let engine = crate::drill::engine(config, &args.kind, args.proxy, &args.database).await?;
     let (_stop, stopped) = tokio::sync::watch::channel(false);
     let worker = engine.start(&stopped)?;
@@ -104,8 +104,8 @@ pub(super) async fn engine(path: &Path, args: EngineArgs) -> anyhow::Result<()> 
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<(Config, ConfigFile)> {
-    let config = context::config(path)?;
+async fn read(path: &Path) -> anyhow::Result<(Config, ConfigFile)> {
+    let config = context::config(path).await?;
     let bytes = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let file = ConfigFile { file: path.display().to_string(), sha256: hex(&Sha256::digest(&bytes)) };
     Ok((config, file))

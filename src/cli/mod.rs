@@ -12,6 +12,7 @@ mod demo;
 mod drill;
 mod people;
 mod run;
+mod secrets;
 mod serve;
 mod setup;
 mod show;
@@ -64,7 +65,8 @@ enum Command {
     Init(setup::InitArgs),
     /// Check the configuration and print what each step of each type really promises
     ///
-    /// Names file, line and key of every mistake, and exits 2 when there is one. Needs no database.
+    /// Names file, line and key of every mistake, and exits 2 when there is one. Needs no database,
+    /// unless the configuration takes secrets from there.
     Check,
     /// Bring the database to this version's schema
     Migrate,
@@ -80,6 +82,19 @@ enum Command {
     /// Make and revoke tokens for the API
     #[command(subcommand)]
     Token(tokens::Command),
+    /// Store secrets that the configuration takes from the database
+    ///
+    /// They are encrypted under the secret key, and nothing shows one again.
+    #[command(subcommand)]
+    Secret(secrets::Command),
+    /// Make a secret key
+    #[command(subcommand)]
+    Key(secrets::KeyCommand),
+    /// Put everything that is stored in envelopes under the secret key in use
+    ///
+    /// While it runs, and when it is broken off, both keys open what is stored. Exits 1 when a key that
+    /// is needed is not there, and says which.
+    RotateKeys,
     /// Submit one operation and print it as JSON
     ///
     /// Returns when it is stored durably; a running `dlo serve` carries it out. The same key with
@@ -146,9 +161,12 @@ impl Cli {
         match self.command {
             Command::Demo(args) => demo::run(args).await,
             Command::Init(args) => setup::init(&args),
-            Command::Check => setup::check(&config),
+            Command::Check => setup::check(&config).await,
             Command::Migrate => setup::migrate(&config).await,
             Command::Serve(args) => serve::run(&config, &args).await,
+            Command::Secret(command) => secrets::run(&config, command).await,
+            Command::Key(command) => secrets::key(&command),
+            Command::RotateKeys => secrets::rotate(&config).await,
             Command::Drill(args) => drill::run(&config, args).await,
             Command::DrillEngine(args) => drill::engine(&config, args).await,
             other => {
@@ -178,6 +196,9 @@ impl Command {
             | Self::Check
             | Self::Migrate
             | Self::Serve(_)
+            | Self::Secret(_)
+            | Self::Key(_)
+            | Self::RotateKeys
             | Self::Drill(_)
             | Self::DrillEngine(_) => Ok(()),
         }

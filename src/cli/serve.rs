@@ -33,7 +33,7 @@ enum Part {
 }
 
 pub(super) async fn run(path: &Path, args: &Args) -> anyhow::Result<()> {
-    let config = Arc::new(config(path)?);
+    let config = Arc::new(config(path).await?);
     let listener = if args.only == Some(Part::Engine) {
         None
     } else {

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use super::context::{config, open_database};
-use super::text::{clean, print, wrapped};
+use super::context::{self, config, draft};
+use super::secrets::standing;
+use super::text::{clean, counted, print, wrapped};
+use crate::accounts::Envelopes;
 use crate::config::{self, ALWAYS, Config, Source};
 use crate::domain::ambient::Ambient;
 use crate::domain::webhook::{EventId, Scheme};
@@ -47,8 +49,9 @@ pub(super) fn init(args: &InitArgs) -> anyhow::Result<()> {
     ))
 }
 
-pub(super) fn check(path: &Path) -> anyhow::Result<()> {
-    let config = config(path)?;
+pub(super) async fn check(path: &Path) -> anyhow::Result<()> {
+    let takes = draft(path)?.named().len();
+    let config = config(path).await?;
     let mut text = String::new();
     let mut last = "";
     let guarantees = config::guarantees(&config, Ambient::system().now());
@@ -105,7 +108,27 @@ pub(super) fn check(path: &Path) -> anyhow::Result<()> {
     if config.server.allow_private_destinations {
         writeln!(text, "Requests may go to loopback and private networks, and over plain http.")?;
     }
+    if takes > 0 {
+        writeln!(text, "\n{} taken from the database.", secrets_are(takes))?;
+        text.push_str(&standing(&envelopes(&config).await?));
+    }
+    for warning in &config.warnings {
+        writeln!(text, "\nWarning: {warning}")?;
+    }
     print(&text)
+}
+
+fn secrets_are(count: usize) -> String {
+    format!("{} {}", counted(count, "secret"), if count == 1 { "is" } else { "are" })
+}
+
+async fn envelopes(config: &Config) -> anyhow::Result<Envelopes> {
+    let db = context::open_database(config).await?;
+    let mut tx = db.read().await?;
+    let counted = Envelopes::count(&mut tx, db.keyring()?).await;
+    drop(tx);
+    db.close().await;
+    Ok(counted?)
 }
 
 /// What makes two deliveries of a source one operation.
@@ -120,13 +143,9 @@ fn key_of(config: &Config, source: &Source, operation: &str) -> &'static str {
     }
 }
 
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 pub(super) async fn migrate(path: &Path) -> anyhow::Result<()> {
-    let config = config(path)?;
-    let db = open_database(&config).await?;
+    let draft = draft(path)?;
+    let db = Db::open(&draft.server().database_url).await.context("the database cannot be opened")?;
     let outcome = migrated(&db).await;
     db.close().await;
     print(&outcome?)

@@ -44,6 +44,11 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     short
 }
 
+/// "1 step", "2 steps".
+pub(super) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Columns two spaces apart, each as wide as its widest cell; the last one is cut at [`WIDTH`].
 pub(super) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
     let mut widths = header.map(|cell| cell.chars().count());

@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::HeaderName;
+use secrecy::SecretString;
 use url::Url;
 
+use super::credentials;
 use super::key;
 use super::preset::Preset;
 use super::reader::{Item, Table};
 use super::rules::{pointer, read_rules};
 use super::scope::Scope;
-use super::server::{RetryOverride, read_retry, web_address};
+use super::server::{RetryOverride, read_retry};
 use super::template::{Place, Template};
 use super::words::{NAME_RULE, duration_text, is_name};
-use crate::domain::contract::{Contract, Lookup};
+use crate::domain::contract::{Contract, KeyCarrier, Lookup};
 
 /// A system that operations are carried out on.
 #[derive(Clone)]
@@ -22,8 +24,10 @@ pub struct Destination {
     /// As the file calls it: 1 to 64 letters, digits, `-` or `_`.
     pub name: String,
     /// What every path is put behind; http or https, without user info, query or fragment. Absent
-    /// where only programs of the user's own call it.
+    /// where only programs of the user's own call it. Secrets in its path read [`REDACTED`](super::REDACTED).
     pub base_url: Option<Url>,
+    /// The same with its secrets, where it has some: put in at the moment of sending.
+    pub secret_base: Option<SecretString>,
     /// The built-in contract that this one refines.
     pub preset: Option<Preset>,
     /// What it promises about repeated requests, and what its answers mean.
@@ -32,8 +36,12 @@ pub struct Destination {
     pub timeout: Duration,
     /// The longest a connection may take; shorter than `timeout`.
     pub connect_timeout: Duration,
-    /// Added at the moment of sending and never stored: they carry credentials.
-    pub headers: Vec<(String, String)>,
+    /// Headers that are added at the moment of sending and never stored: they carry credentials.
+    pub headers: Vec<Credential>,
+    /// The same of parameters of the address.
+    pub query: Vec<Credential>,
+    /// What of all that must not be kept when the destination sends it back.
+    pub echoes: Vec<SecretString>,
     /// How to ask it; what the contract says of the answer goes with it.
     pub question: Option<Question>,
     /// How much it is given at once.
@@ -42,6 +50,15 @@ pub struct Destination {
     pub breaker: Breaker,
     /// What it states about retries.
     pub retry: Option<RetryOverride>,
+}
+
+/// A header or a parameter that says who we are. Debug shows no value.
+#[derive(Clone, Debug)]
+pub struct Credential {
+    /// The header's or the parameter's.
+    pub name: String,
+    /// As it is sent.
+    pub value: SecretString,
 }
 
 /// How much a destination is given at once.
@@ -90,7 +107,6 @@ pub struct Question {
 
 impl std::fmt::Debug for Destination {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("Destination")
             .field("name", &self.name)
             .field("base_url", &self.base_url.as_ref().map(Url::as_str))
@@ -98,12 +114,13 @@ impl std::fmt::Debug for Destination {
             .field("contract", &self.contract)
             .field("timeout", &self.timeout)
             .field("connect_timeout", &self.connect_timeout)
-            .field("headers (values redacted)", &names)
+            .field("headers", &self.headers)
+            .field("query", &self.query)
             .field("question", &self.question)
             .field("limit", &self.limit)
             .field("breaker", &self.breaker)
             .field("retry", &self.retry)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -127,21 +144,19 @@ pub(super) fn read_all(table: Option<Table<'_>>, around: Surroundings) -> BTreeM
 }
 
 fn read(name: &str, table: &Table<'_>, around: Surroundings) -> Destination {
-    let base_url = table.text("base_url").and_then(|text| {
-        let url = web_address(&text).map_err(|problem| table.mistake("base_url", problem)).ok()?;
-        if url.scheme() == "http" && !around.allow_private {
-            table.mistake(
-                "base_url",
-                "must be https; plain http needs allow_private_destinations = true under [server]",
-            );
-        }
-        Some(url)
-    });
+    let base = table.get("base_url").and_then(|item| credentials::base(&item));
+    if base.as_ref().is_some_and(|base| base.shown.scheme() == "http") && !around.allow_private {
+        table.mistake(
+            "base_url",
+            "must be https; plain http needs allow_private_destinations = true under [server]",
+        );
+    }
     let mut preset = table
         .text("preset")
         .and_then(|name| Preset::find(&name).map_err(|problem| table.mistake("preset", problem)).ok());
     let (timeout, connect_timeout) = read_timeouts(table, around.lease);
-    let headers = table.get("headers").map(|item| read_headers(&item)).unwrap_or_default();
+    let headers = table.get("headers").map(|item| credentials::headers(&item)).unwrap_or_default();
+    let query = table.get("query").map(|item| credentials::query(&item)).unwrap_or_default();
     let lookup = table.table("lookup").map(|table| read_lookup(&table));
     if lookup.is_some() && !table.has("base_url") {
         table.mistake("lookup", "needs a base_url to ask at");
@@ -168,7 +183,7 @@ fn read(name: &str, table: &Table<'_>, around: Surroundings) -> Destination {
     if let Some(preset) = &preset {
         contract.rules.extend(preset.rules.iter().cloned());
     }
-    check_key(table, &contract, &headers);
+    check_key(table, &contract, &headers.sent, &query.sent);
     let limit = table.table("limit").map(|table| read_limit(&table)).unwrap_or_default();
     let breaker = table.table("breaker").map(|table| read_breaker(&table)).unwrap_or_default();
     let own_retry = table.has("retry").then(|| read_retry(table.table("retry")));
@@ -177,14 +192,21 @@ fn read(name: &str, table: &Table<'_>, around: Surroundings) -> Destination {
         (own, built_in) => own.or(built_in),
     };
     table.finish();
+    let (base_url, secret_base, in_base) = match base {
+        Some(base) => (Some(base.shown), base.whole, base.secrets),
+        None => (None, None, Vec::new()),
+    };
     Destination {
         name: name.to_owned(),
         base_url,
+        secret_base,
         preset,
         contract,
         timeout,
         connect_timeout,
-        headers,
+        headers: headers.sent,
+        query: query.sent,
+        echoes: [in_base, headers.secrets, query.secrets].concat(),
         question: lookup.and_then(|(_, question)| question),
         limit,
         breaker,
@@ -219,21 +241,6 @@ fn read_timeouts(table: &Table<'_>, lease: Duration) -> (Duration, Duration) {
     (timeout, connect)
 }
 
-fn read_headers(item: &Item<'_>) -> Vec<(String, String)> {
-    let Some(table) = item.table() else { return Vec::new() };
-    let read = |(name, item): (String, Item<'_>)| {
-        let value = item.text();
-        let named = header_name(&name).map_err(|problem| item.mistake(problem)).is_ok();
-        let value = value?;
-        if HeaderValue::from_str(&value).is_err() {
-            item.mistake("this value cannot be sent in a header: it holds a control character or a letter outside ASCII");
-            return None;
-        }
-        named.then_some((name, value))
-    };
-    table.entries().into_iter().filter_map(read).collect()
-}
-
 /// Refuses what is no header's name, and the headers that only the client may write.
 pub(super) fn header_name(name: &str) -> Result<(), String> {
     if HeaderName::from_bytes(name.as_bytes()).is_err() {
@@ -246,12 +253,17 @@ pub(super) fn header_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_key(table: &Table<'_>, contract: &Contract, headers: &[(String, String)]) {
+fn check_key(table: &Table<'_>, contract: &Contract, headers: &[Credential], query: &[Credential]) {
     let Some(key) = &contract.key else { return };
     if let Some(own) = key.carrier.header_name()
-        && headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(own))
+        && headers.iter().any(|header| header.name.eq_ignore_ascii_case(own))
     {
         table.mistake("headers", format!("{own} takes the key of each step; remove it here"));
+    }
+    if let KeyCarrier::Query { name: own } = &key.carrier
+        && query.iter().any(|parameter| parameter.name == *own)
+    {
+        table.mistake("query", format!("{own} takes the key of each step; remove it here"));
     }
     if !key.window.is_zero() && key.window <= contract.margin() {
         table.notes.mistake(
@@ -271,6 +283,7 @@ fn read_lookup(table: &Table<'_>) -> (Lookup, Option<Question>) {
     let path = table.required("path", "a path such as \"/tickets?external_ref={{ key }}\"");
     let template = path.as_deref().zip(table.get("path")).and_then(|(text, item)| {
         check_path(text, &item);
+        credentials::none_in_path(&item);
         let template = Scope::LOOKUP.parse(Place::Path, text, &item)?;
         if template.facts().is_empty() {
             item.mistake("asks the same of every operation; name the key, such as {{ key }}");

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use url::Url;
 
 use super::body::BodyTemplate;
+use super::credentials;
 use super::destination::header_name;
 use super::reader::Table;
 use super::rules::pointer;
@@ -63,12 +64,8 @@ fn read_carrier(table: &Table<'_>, preset: Option<&KeyCarrier>) -> Option<KeyCar
         }
         (Some(_), None) => {
             let name = table.text("query")?;
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-            if name.is_empty() || !name.bytes().all(plain) {
-                table.mistake(
-                    "query",
-                    "must be the name of a parameter, of letters, digits, \"-\", \"_\", \".\" and \"~\"",
-                );
+            if !credentials::is_parameter(&name) {
+                table.mistake("query", credentials::PARAMETER_RULE);
             }
             Some(KeyCarrier::Query { name })
         }

@@ -4,8 +4,10 @@ mod auth;
 mod body;
 mod check;
 mod condition;
+mod credentials;
 mod derive;
 mod destination;
+mod draft;
 mod guarantee;
 mod init;
 mod key;
@@ -20,6 +22,7 @@ mod secret;
 mod server;
 mod source;
 mod template;
+mod value;
 mod words;
 
 use std::collections::BTreeMap;
@@ -31,7 +34,8 @@ pub use auth::Auth;
 pub use body::BodyTemplate;
 pub use condition::Condition;
 pub use derive::{KeyFailure, MAX_SEARCH_VALUE};
-pub use destination::{Breaker, Destination, Limit, Question};
+pub use destination::{Breaker, Credential, Destination, Limit, Question};
+pub use draft::Draft;
 pub use guarantee::{ALWAYS, Guarantee, guarantees, promise, remarks};
 pub use init::{init_text, write_secret_key};
 pub use mistake::{ConfigError, Mistake};
@@ -41,11 +45,13 @@ pub use request::{Asking, OperationFacts, RenderContext, RenderError};
 pub use server::{Engine, ProxyHeader, RetryOverride, Server};
 pub use source::{EventCondition, EventPlace, Mapping, Source};
 pub use template::{Place, Template, TemplateError};
+pub use value::{REDACTED, Stored};
 pub use words::{duration_text, parse_duration};
 
 use crate::domain::keyring::Keyring;
 use crate::domain::retry::RetryPolicy;
 use reader::{Notes, Table};
+use value::Origins;
 
 /// Everything the file and the environment say, checked.
 #[derive(Clone, Debug)]
@@ -68,29 +74,23 @@ pub struct Config {
     pub sources: BTreeMap<String, Source>,
     /// Absent when neither the environment nor the file names a secret key.
     pub keyring: Option<Keyring>,
+    /// What is unwise and yet no mistake.
+    pub warnings: Vec<Mistake>,
 }
 
 /// Tables that the public interface names and this version does not read.
 const LATER: [&str; 1] = ["alerts"];
 
 impl Config {
-    /// Reads a file and the environment; every mistake is reported, not only the first.
+    /// Reads a file that takes no secret from the database; every mistake is reported, not only the
+    /// first. [`Draft`] reads one that does.
     pub fn load(path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            let shown = path.display();
-            ConfigError::whole(match error.kind() {
-                std::io::ErrorKind::NotFound => {
-                    format!("no configuration at {shown}; `dlo init` writes one")
-                }
-                _ => format!("{shown} cannot be read: {error}"),
-            })
-        })?;
-        Self::read(path, &text, env)
+        Draft::load(path, env)?.complete(env, &Stored::new())
     }
 
     /// The same for a text that stands for the file at `path`.
     pub fn read(path: &Path, text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
-        Self::document(path, text, env, |notes, root| Self::of(notes, path, root))
+        Draft::read(path, text, env)?.complete(env, &Stored::new())
     }
 
     /// Reads a TOML text with a reader that notes its mistakes.
@@ -98,9 +98,11 @@ impl Config {
         path: &Path,
         text: &str,
         env: &dyn Fn(&str) -> Option<String>,
+        stored: Option<&Stored>,
         read: impl for<'a> FnOnce(&'a Notes<'a>, &Table<'a>) -> Option<T>,
     ) -> Result<T, ConfigError> {
-        let notes = Notes::new(path.display().to_string(), text, env);
+        let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+        let notes = Notes::new(path.display().to_string(), text, Origins { env, directory, stored });
         let (document, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() {
             for error in errors {
@@ -154,6 +156,7 @@ impl Config {
             operations,
             sources,
             keyring,
+            warnings: notes.heeded().warnings,
         })
     }
 }

@@ -8,6 +8,7 @@ use url::Url;
 
 use super::body::BodyTemplate;
 use super::condition::Condition;
+use super::credentials;
 use super::destination::{Destination, check_path, header_name};
 use super::key;
 use super::preset;
@@ -17,6 +18,7 @@ use super::scope::Scope;
 use super::server::{RetryOverride, read_retry};
 use super::template::{Place, Template};
 use super::words::{NAME_RULE, is_name, suggest};
+use crate::domain::name::speaks_of_a_secret;
 use crate::domain::operation::Severity;
 use crate::domain::retry::RetryPolicy;
 
@@ -312,6 +314,10 @@ fn read_call(table: &Table<'_>, common: &Common, scope: &Scope<'_>, known: &Know
     let path = path.and_then(|item| {
         let template = scope.template(Place::Path, &item)?;
         check_path(template.source(), &item);
+        credentials::none_in_path(&item);
+        if let Some(theirs) = theirs {
+            credentials::check_step(&theirs.query, template.source(), &item);
+        }
         Some(template)
     });
     let headers = table.get("headers").map(|item| read_headers(&item, scope, theirs)).unwrap_or_default();
@@ -338,12 +344,14 @@ fn read_headers(
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         if let Err(problem) = header_name(&name) {
             item.mistake(problem);
-        } else if ["authorization", "cookie", "proxy-authorization"].into_iter().any(is) {
+        } else if ["authorization", "cookie", "proxy-authorization"].into_iter().any(is)
+            || (item.takes_values() && speaks_of_a_secret(&name))
+        {
             item.mistake("a step's headers are stored; write credentials under the destination's headers");
         } else if let Some(theirs) = destination {
             if theirs.contract.key.as_ref().and_then(|key| key.carrier.header_name()).is_some_and(is) {
                 item.mistake("this header takes the step's key; remove it");
-            } else if theirs.headers.iter().any(|(other, _)| is(other)) {
+            } else if theirs.headers.iter().any(|theirs| is(&theirs.name)) {
                 item.mistake(format!("the destination \"{}\" sets this header already", theirs.name));
             }
         }

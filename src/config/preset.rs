@@ -115,7 +115,7 @@ impl Preset {
                 closest(name, &names).map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
             return Err(format!("unknown preset; {hint}this version has {}", list(&names)));
         };
-        Config::document(Path::new(name), text, &|_| None, |_, table| read(name, table))
+        Config::document(Path::new(name), text, &|_| None, None, |_, table| read(name, table))
             .map_err(|error| format!("the built-in preset cannot be read: {error}"))
     }
 

@@ -4,33 +4,61 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
+use secrecy::{ExposeSecret as _, SecretString};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::mistake::{ConfigError, Mistake};
-use super::words::{ExpandError, expand, is_name, parse_duration, suggest};
+use super::value::{self, Filled, Origins, Part};
+use super::words::{is_name, parse_duration, suggest};
 
 /// What is noted while a file is read.
 pub(super) struct Notes<'a> {
     file: String,
     text: &'a str,
-    env: &'a dyn Fn(&str) -> Option<String>,
+    origins: Origins<'a>,
     offsets: RefCell<HashMap<String, usize>>,
     mistakes: RefCell<Vec<Mistake>>,
+    heeded: RefCell<Heeded>,
+}
+
+/// What is no mistake and yet worth knowing of a file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Heeded {
+    /// The stored secrets that it takes, each with the place where it does.
+    pub(super) named: Vec<(String, Mistake)>,
+    /// What is unwise.
+    pub(super) warnings: Vec<Mistake>,
 }
 
 impl<'a> Notes<'a> {
-    pub(super) fn new(file: String, text: &'a str, env: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Self { file, text, env, offsets: RefCell::default(), mistakes: RefCell::default() }
+    pub(super) fn new(file: String, text: &'a str, origins: Origins<'a>) -> Self {
+        Self {
+            file,
+            text,
+            origins,
+            offsets: RefCell::default(),
+            mistakes: RefCell::default(),
+            heeded: RefCell::default(),
+        }
+    }
+
+    /// What was worth knowing so far.
+    pub(super) fn heeded(&self) -> Heeded {
+        self.heeded.borrow().clone()
     }
 
     /// A variable of the environment.
     pub(super) fn env(&self, name: &str) -> Option<String> {
-        (self.env)(name)
+        (self.origins.env)(name)
     }
 
     /// A mistake at a dotted key; the line is that of the key or of the nearest table around it.
     pub(super) fn mistake(&self, key: &str, problem: impl Into<String>) {
+        self.mistakes.borrow_mut().push(self.said_of(key, problem));
+    }
+
+    fn said_of(&self, key: &str, problem: impl Into<String>) -> Mistake {
         let offsets = self.offsets.borrow();
         let mut near = key;
         let offset = loop {
@@ -40,22 +68,23 @@ impl<'a> Notes<'a> {
                 (None, None) => break None,
             }
         };
-        self.push(Some(self.file.clone()), offset, key, problem.into());
+        self.placed(Some(self.file.clone()), offset, key, problem.into())
     }
 
     /// A mistake at an offset that no key stands for.
     pub(super) fn mistake_in_text(&self, offset: Option<usize>, problem: impl Into<String>) {
-        self.push(Some(self.file.clone()), offset, "", problem.into());
+        let mistake = self.placed(Some(self.file.clone()), offset, "", problem.into());
+        self.mistakes.borrow_mut().push(mistake);
     }
 
     /// A mistake in a variable of the environment.
     pub(super) fn mistake_in_env(&self, name: &str, problem: impl Into<String>) {
-        self.push(None, None, name, problem.into());
+        self.mistakes.borrow_mut().push(self.placed(None, None, name, problem.into()));
     }
 
-    fn push(&self, file: Option<String>, offset: Option<usize>, key: &str, problem: String) {
+    fn placed(&self, file: Option<String>, offset: Option<usize>, key: &str, problem: String) -> Mistake {
         let line = offset.map(|offset| self.text[..offset].matches('\n').count() + 1);
-        self.mistakes.borrow_mut().push(Mistake { file, line, key: key.to_owned(), problem });
+        Mistake { file, line, key: key.to_owned(), problem }
     }
 
     fn note(&self, path: &str, offset: usize) {
@@ -218,22 +247,79 @@ impl<'a> Item<'a> {
         self.mistake(format!("must be {wanted}, not {article} {found}"));
     }
 
-    /// The text with its variables replaced. No message may show it: it can hold a secret.
+    /// The text with its variables replaced, for a place that is stored or shown and takes no secret.
+    /// No message may show it all the same.
     pub(super) fn text(&self) -> Option<String> {
+        Some(self.filled(false)?.text.expose_secret().to_owned())
+    }
+
+    /// The text with all its values, for a place that is neither stored nor shown. No message may show
+    /// any of them. Absent, and no mistake, while the database has not been asked for a secret in it.
+    pub(super) fn secret(&self) -> Option<Filled> {
+        self.filled(true)
+    }
+
+    /// Whether something other than what the file says goes into the text.
+    pub(super) fn takes_values(&self) -> bool {
+        let parts = self.value.get_ref().as_str().and_then(|raw| value::parts(raw).ok());
+        parts.is_some_and(|parts| parts.iter().any(|part| !matches!(part, Part::Plain(_))))
+    }
+
+    fn filled(&self, secrets: bool) -> Option<Filled> {
         let Some(raw) = self.value.get_ref().as_str() else {
             self.wrong("a string");
             return None;
         };
-        match expand(raw, &|name| self.notes.env(name)) {
-            Ok(text) => return Some(text),
-            Err(ExpandError::Malformed) => {
-                self.mistake("write a variable as \"${NAME}\", and a plain \"${\" as \"$${\"");
-            }
-            Err(ExpandError::Missing(name)) => {
-                self.mistake(format!("the environment has no variable {name}"));
-            }
+        let parts = value::parts(raw).map_err(|problem| self.mistake(problem)).ok()?;
+        let wrong_place =
+            !secrets && parts.iter().any(|part| matches!(part, Part::File(_) | Part::Stored(_)));
+        if wrong_place {
+            self.mistake(
+                "what stands here is stored or shown, so that it takes no secret; secrets go into the headers, \
+                 the query and the base_url of a destination, and into the secrets of a source",
+            );
+            return None;
         }
-        None
+        // Every one is looked for before any is missed: all that is wrong is said at once.
+        let values: Vec<Option<SecretString>> = parts.iter().map(|part| self.value_of(part)).collect();
+        let values = values.into_iter().collect::<Option<Vec<_>>>()?;
+        Some(Filled::of(&parts.into_iter().zip(values).collect::<Vec<_>>()))
+    }
+
+    fn value_of(&self, part: &Part<'_>) -> Option<SecretString> {
+        let found = match part {
+            Part::Plain(text) => Ok((*text).into()),
+            Part::Variable(name) => self
+                .notes
+                .env(name)
+                .map(SecretString::from)
+                .ok_or_else(|| format!("the environment has no variable {name}")),
+            Part::File(path) => {
+                value::in_file(&self.notes.origins.directory.join(path)).map(|(text, open)| {
+                    if open {
+                        self.warn(format!(
+                            "everybody on this machine can read {path}; run `chmod 600` on it"
+                        ));
+                    }
+                    text
+                })
+            }
+            Part::Stored(name) => {
+                let place = self.notes.said_of(&self.path, format!("takes the secret {name}"));
+                self.notes.heeded.borrow_mut().named.push(((*name).to_owned(), place));
+                match self.notes.origins.stored?.get(*name) {
+                    Some(Ok(secret)) => Ok(secret.clone()),
+                    Some(Err(why)) => Err(format!("the secret {name} cannot be read: {why}")),
+                    None => Err(format!("no secret {name} is stored; `dlo secret set {name}` stores it")),
+                }
+            }
+        };
+        found.map_err(|problem| self.mistake(problem)).ok()
+    }
+
+    fn warn(&self, problem: String) {
+        let warning = self.notes.said_of(&self.path, problem);
+        self.notes.heeded.borrow_mut().warnings.push(warning);
     }
 
     pub(super) fn duration(&self) -> Option<Duration> {

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use secrecy::ExposeSecret as _;
 use serde_json::Value;
 use toml::de::DeValue;
 
@@ -122,8 +123,8 @@ fn read_secrets(table: &Table<'_>, scheme: Option<Scheme>) -> Option<Vec<Secret>
     }
     let scheme = scheme?;
     let read = |item: &Item<'_>| {
-        let text = item.text()?;
-        Secret::read(scheme, &text).map_err(|problem| item.mistake(problem)).ok()
+        let filled = item.secret()?;
+        Secret::read(scheme, filled.text.expose_secret()).map_err(|problem| item.mistake(problem)).ok()
     };
     // Every one is read before any is missed: all that is wrong is said at once.
     let read: Vec<Option<Secret>> = items.iter().map(read).collect();

@@ -1,6 +1,8 @@
-//! The small languages of the file: durations, `${NAME}`, names, and what was probably meant.
+//! The small languages of the file: durations, names, and what was probably meant.
 
 use std::time::Duration;
+
+pub(super) use crate::domain::name::{NAME_RULE, is_name};
 
 /// Reads `"500ms"`, `"30s"`, `"5m"`, `"24h"`, `"90d"`.
 pub fn parse_duration(text: &str) -> Option<Duration> {
@@ -32,50 +34,6 @@ pub fn duration_text(span: Duration) -> String {
         None => format!("{millis}ms"),
     }
 }
-
-/// Why `${NAME}` could not be replaced.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum ExpandError {
-    /// No closing brace, or no name of a variable between the braces.
-    Malformed,
-    /// The environment has no such variable.
-    Missing(String),
-}
-
-/// Replaces `${NAME}` from the environment; `$${` stands for `${`.
-pub(super) fn expand(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, ExpandError> {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("${") {
-        let (before, from) = rest.split_at(at);
-        if let Some(before) = before.strip_suffix('$') {
-            out.push_str(before);
-            out.push_str("${");
-            rest = &from[2..];
-            continue;
-        }
-        out.push_str(before);
-        let (name, after) = from[2..].split_once('}').ok_or(ExpandError::Malformed)?;
-        let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if !starts_well || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-            return Err(ExpandError::Malformed);
-        }
-        out.push_str(&env(name).ok_or_else(|| ExpandError::Missing(name.to_owned()))?);
-        rest = after;
-    }
-    out.push_str(rest);
-    Ok(out)
-}
-
-/// Whether a text can name a destination, a type or a saved value: it stands in addresses,
-/// metrics and templates.
-pub(super) fn is_name(text: &str) -> bool {
-    (1..=64).contains(&text.len())
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
-}
-
-/// What [`is_name`] wants, for people.
-pub(super) const NAME_RULE: &str = "a name has 1 to 64 letters, digits, \"-\" or \"_\"";
 
 /// The known word that was probably meant.
 pub(super) fn closest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
@@ -119,25 +77,6 @@ mod tests {
             ["", "30", "s", "1.5s", "-1s", "30 s", "1w", "99999999999999999999s", "18446744073709551615d"]
         {
             assert_eq!(parse_duration(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn variables_are_replaced_once() {
-        let env = |name: &str| match name {
-            "TOKEN" => Some("a${OTHER}b".to_owned()),
-            "EMPTY" => Some(String::new()),
-            _ => None,
-        };
-        for (text, wanted) in [
-            ("Bearer ${TOKEN}", Ok("Bearer a${OTHER}b".to_owned())),
-            ("${EMPTY}|$${TOKEN}|$5|^a$", Ok("|${TOKEN}|$5|^a$".to_owned())),
-            ("${NONE}", Err(ExpandError::Missing("NONE".to_owned()))),
-            ("${TOKEN", Err(ExpandError::Malformed)),
-            ("${}", Err(ExpandError::Malformed)),
-            ("${1A}", Err(ExpandError::Malformed)),
-        ] {
-            assert_eq!(expand(text, &env), wanted, "{text}");
         }
     }
 

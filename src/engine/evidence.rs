@@ -30,8 +30,6 @@ pub struct Reader<'a> {
 /// At what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// At a page on which nothing is hidden.
-    Unmasked,
     /// At the payload as it was handed in.
     Payload,
     /// At the body of an answer as it came, by its attempt's number.
@@ -46,7 +44,7 @@ pub enum Look {
 impl Look {
     fn rights(self) -> &'static [Right] {
         match self {
-            Self::Unmasked | Self::Payload | Self::Answer(_) => &[Right::ViewPayload],
+            Self::Payload | Self::Answer(_) => &[Right::ViewPayload],
             Self::Export { whole: false } => &[Right::Export],
             Self::Export { whole: true } => &[Right::Export, Right::ViewPayload],
         }
@@ -54,14 +52,13 @@ impl Look {
 
     fn action(self) -> &'static str {
         match self {
-            Self::Unmasked | Self::Payload | Self::Answer(_) => "view_payload",
+            Self::Payload | Self::Answer(_) => "view_payload",
             Self::Export { .. } => "export",
         }
     }
 
     fn detail(self) -> String {
         match self {
-            Self::Unmasked => "everything, on the page".to_owned(),
             Self::Payload => "the payload, as a file".to_owned(),
             Self::Answer(number) => format!("the answer to attempt {number}, as a file"),
             Self::Export { whole: true } => "all evidence as JSON, with private values".to_owned(),

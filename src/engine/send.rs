@@ -9,6 +9,7 @@ use bytes::{Bytes, BytesMut};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response};
 
+use super::credentials::Credentials;
 use super::guard::{self, AddressError, Client, Terms};
 use crate::config::{Config, Destination};
 use crate::domain::ambient::Ambient;
@@ -29,10 +30,7 @@ pub struct Sender {
 #[derive(Debug)]
 struct Line {
     client: Client,
-    /// Sent with every request and stored nowhere.
-    credentials: HeaderMap,
-    /// What of them must not be kept when the destination sends it back.
-    secrets: Vec<String>,
+    credentials: Credentials,
     timeout: Duration,
 }
 
@@ -79,13 +77,6 @@ impl Sender {
 
 impl Line {
     fn new(destination: &Destination, allow_private: bool) -> Result<Self, Box<dyn StdError + Send + Sync>> {
-        let mut credentials = HeaderMap::new();
-        for (name, value) in &destination.headers {
-            let mut value = HeaderValue::from_str(value)?;
-            value.set_sensitive(true);
-            credentials.insert(HeaderName::from_bytes(name.as_bytes())?, value);
-        }
-        let secrets = destination.headers.iter().filter_map(|(name, value)| secret(name, value)).collect();
         let contract = &destination.contract;
         let repeats_are_safe = contract.naturally_idempotent
             || contract.key.as_ref().is_some_and(|key| key.window > contract.margin());
@@ -96,10 +87,15 @@ impl Line {
             // A fresh connection does not have the race of an idle one.
             reuse: repeats_are_safe,
         })?;
-        Ok(Self { client, credentials, secrets, timeout: destination.timeout })
+        let credentials = Credentials::new(destination)?;
+        Ok(Self { client, credentials, timeout: destination.timeout })
     }
 
     async fn exchange(&self, request: &StoredRequest) -> Event {
+        self.credentials.taken_out(self.sent(request).await)
+    }
+
+    async fn sent(&self, request: &StoredRequest) -> Event {
         let (method, url, headers) = match self.parts(request) {
             Ok(parts) => parts,
             Err(text) => return Event::NoAnswer(Symptom::NotBuilt, text),
@@ -112,49 +108,22 @@ impl Line {
             call = call.body(body.clone());
         }
         match call.send().await {
-            Ok(response) => Event::Answered(self.without_secrets(read(response).await)),
+            Ok(response) => Event::Answered(read(response).await),
             Err(error) => self.explain(&error),
         }
     }
 
-    /// Some destinations answer with what they were sent, credentials included.
-    fn without_secrets(&self, mut answer: Answer) -> Answer {
-        for (_, value) in &mut answer.headers {
-            if let Some(safe) = self.redacted(value) {
-                *value = safe;
-            }
-        }
-        if let Some(safe) = self.redacted(&String::from_utf8_lossy(&answer.body)) {
-            answer.body = safe.into();
-        }
-        answer
-    }
-
-    fn redacted(&self, text: &str) -> Option<String> {
-        let mut safe = None;
-        for secret in &self.secrets {
-            let so_far = safe.as_deref().unwrap_or(text);
-            if so_far.contains(secret.as_str()) {
-                safe = Some(so_far.replace(secret.as_str(), "[redacted]"));
-            }
-        }
-        safe
-    }
-
     fn parts(&self, request: &StoredRequest) -> Result<(Method, url::Url, HeaderMap), String> {
         let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| error.to_string())?;
-        let url = url::Url::parse(&request.url).map_err(|error| format!("the address: {error}"))?;
-        let mut headers = HeaderMap::with_capacity(request.headers.len() + self.credentials.len());
+        let mut headers = HeaderMap::with_capacity(request.headers.len() + 4);
         for (name, value) in &request.headers {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| error.to_string())?;
             let value = HeaderValue::from_str(value)
                 .map_err(|_| format!("the header {name} cannot be sent as it is"))?;
             headers.append(name, value);
         }
-        for (name, value) in &self.credentials {
-            headers.insert(name, value.clone());
-        }
-        Ok((method, url, headers))
+        self.credentials.add_to(&mut headers);
+        Ok((method, self.credentials.address(&request.url)?, headers))
     }
 
     /// What a failure without a status line shows. Only what proves that nothing was sent may say
@@ -167,15 +136,6 @@ impl Line {
         };
         Event::NoAnswer(symptom, text)
     }
-}
-
-/// The secret in a configured header; absent where the name does not speak of one, or where the
-/// value is so short that it would be found in harmless words.
-fn secret(name: &str, value: &str) -> Option<String> {
-    const SPEAKING: [&str; 7] = ["auth", "token", "key", "secret", "cookie", "password", "signature"];
-    let name = name.to_ascii_lowercase();
-    let word = value.split_ascii_whitespace().last()?;
-    (word.len() >= 8 && SPEAKING.iter().any(|part| name.contains(part))).then(|| word.to_owned())
 }
 
 async fn read(mut response: Response) -> Answer {

@@ -25,7 +25,7 @@ text_enum! {
         Account = "account",
         /// A one-time link.
         Link = "link",
-        /// A token of the API, or its last use.
+        /// A token of the API, or its last use; a stored secret, or its key.
         Token = "token",
     }
 }

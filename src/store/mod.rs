@@ -99,6 +99,7 @@ pub mod chain;
 mod commit;
 pub mod dead_letters;
 pub mod destinations;
+pub mod envelopes;
 pub mod events;
 mod filters;
 pub mod history;
@@ -109,7 +110,9 @@ pub mod operations;
 pub mod overrides;
 pub mod results;
 pub mod retention;
+pub mod secrets;
 pub mod sessions;
+pub mod shown;
 mod tx;
 mod types;
 pub mod views;
@@ -218,6 +221,12 @@ impl Db {
         } else {
             Err(StoreError::Address(address.to_owned()))
         }
+    }
+
+    /// Whether the database at an address was made: a server's always counts as made.
+    pub fn is_there(address: &str) -> bool {
+        let Ok(options) = SqliteConnectOptions::from_str(address) else { return true };
+        !address.starts_with("sqlite:") || options.get_filename().exists()
     }
 
     /// The same with these keys.
@@ -361,6 +370,7 @@ fn migrator(postgres: bool) -> Migrator {
         (8, "causes", include_str!("../../migrations/0008_causes.sql")),
         (9, "desk", include_str!("../../migrations/0009_desk.sql")),
         (10, "audit", for_each!(postgres, "0010_audit.sql")),
+        (14, "secrets", include_str!("../../migrations/0014_secrets.sql")),
     ];
     let migrations = scripts
         .into_iter()

@@ -16,7 +16,7 @@ use super::Web;
 use super::failure::Failure;
 use super::inbound::{origin, slow};
 use super::page::{Flash, FlashKind, Layout, Section, SignedIn};
-use super::sessions::{Sessions, USER};
+use super::sessions::{self, Sessions, USER};
 use super::view::Seen;
 use crate::accounts::By;
 use crate::domain::actor::{Actor, Right};
@@ -115,6 +115,11 @@ impl Signed {
         let session = self.session.clone();
         (self.csrf, self.since) = sign_in(web, &session, &self.user).await?;
         Ok(())
+    }
+
+    /// Their session's id as a hash, under which it is stored.
+    pub fn session_hash(&self) -> Option<[u8; 32]> {
+        self.session.id().as_ref().map(sessions::hash)
     }
 
     /// Ends the session.

@@ -45,7 +45,8 @@ impl fmt::Debug for Sessions {
     }
 }
 
-fn hash(id: &Id) -> [u8; 32] {
+/// What a session is stored under.
+pub fn hash(id: &Id) -> [u8; 32] {
     Sha256::digest(id.0.to_be_bytes()).into()
 }
 

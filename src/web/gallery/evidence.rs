@@ -11,6 +11,7 @@ use crate::web::page::{Flash, FlashKind, Section};
 use crate::web::pages::dead_letter::{Closed, DeadLetterPage, Payload};
 use crate::web::pages::handling::{Assign, Form, Handling, Snooze, Snoozed};
 use crate::web::pages::operation::{Episode, Export, OperationPage};
+use crate::web::pages::shown::{self, Private};
 use crate::web::pages::verdict::VerdictView;
 use crate::web::timeline::{Attempt, Entry, Finding, What};
 use crate::web::view::{Button, Fact, FactValue, Field, Long, Reference};
@@ -130,9 +131,9 @@ pub(super) fn dead_letter(w: &Words) -> DeadLetterPage {
         payload: Payload {
             text: Some(Long::block(w.t("{\n  \"order_id\": 10443,\n  \"version\": 1,\n  \"subject\": \"Parcel lost\",\n  \"customer_id\": \"C-77120\",\n  \"email\": \"a•••@•••.com\"\n}"))),
             note: w.some("1 field is masked."),
-            unmask: Some(Button::act("Show what is hidden", "/operations/x/unmasked", vec![("csrf", "x".into())])),
             whole: Some(Button::locked("Download it whole", needs)),
         },
+        private: Private::Hidden(shown("unmasked")),
         related: vec![Reference::here(w.t("charge-order · order 10443 · completed"), "/operations/01987c3e-4b1f-7d02-9c55-1f0a6be2d310"), Reference::here(w.t("An earlier episode, resolved 2 d ago"), ID)],
         operation: Reference::here("The whole operation, to print", "/operations/01987c3e-4b1f-7d02-9c55-1f0a6be2d310"),
     }
@@ -217,19 +218,23 @@ pub(super) fn dead_letter_closed(w: &Words) -> DeadLetterPage {
         }),
         ..Handling::default()
     };
+    page.private = Private::None;
     page.payload = Payload {
         text: None,
         note: w.some("The payload was erased on 28 Feb 2027, 90 days after it was received."),
-        unmask: None,
         whole: None,
     };
     page
 }
 
+fn shown(act: &str) -> shown::Form {
+    shown::Form { href: format!("/operations/x/{act}"), action_id: "01987c3e".into(), letter: None }
+}
+
 pub(super) fn operation(w: &Words) -> OperationPage {
     OperationPage {
         layout: layout(w, "Order 10443: create-ticket", Section::Operations),
-        unmasked: true,
+        private: Private::Shown(shown("masked"), ahead(540)),
         export: Export { href: "/operations/x/evidence.json".into(), lacks: None, private: true },
         state: OperationState::Uncertain,
         sentence: w.t("We sent it to the CRM, and cannot tell yet whether the ticket exists."),
@@ -242,7 +247,6 @@ pub(super) fn operation(w: &Words) -> OperationPage {
         payload: Payload {
             text: Some(Long::block(w.t("{\n  \"order_id\": 10443\n}"))),
             note: None,
-            unmask: None,
             whole: None,
         },
         episodes: vec![Episode {

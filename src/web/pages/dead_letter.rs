@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::case;
 use super::handling::{self, Handling};
 use super::operation::Stretch;
+use super::shown::{self, Private};
 use super::verdict::VerdictView;
 use crate::domain::actor::Right;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, Resolution};
@@ -60,10 +61,12 @@ pub(super) async fn page(
     let excerpt = Excerpt::load(&mut tx, letter.operation_id, before).await?.ok_or(Failure::NotFound)?;
     let thread = &excerpt.thread;
     let tale = Tale::new(config, thread, who.seen(now), who.user.role);
+    let private = shown::of(web, &mut tx, who, &tale, Some(id)).await?;
     let title = format!("{}: {}", tale.name(), words::step_name(&letter.step));
     let layout = who.layout(title, Section::DeadLetters).await;
     let layout = layout.listening(format!("operation:{}", letter.operation_id));
     let layout = list::rail(&mut tx, layout).await?;
+    let tale = if private.is_shown() { tale.unmasked() } else { tale };
     let related = facts::related(&mut tx, config, thread, &tale, Some(id)).await?;
     let handling = handling::load(web, &mut tx, who, thread, &letter, sent).await?;
     drop(tx);
@@ -101,6 +104,7 @@ pub(super) async fn page(
         facts: facts::operation(&tale),
         promise: facts::promise(&tale, step),
         payload: facts::payload(&tale, &who.csrf),
+        private,
         related,
         operation: Reference::here(
             "The whole operation, to print",
@@ -167,6 +171,8 @@ pub struct DeadLetterPage {
     pub promise: Vec<Fact>,
     /// Masked where the type says so.
     pub payload: Payload,
+    /// How its private values stand.
+    pub private: Private,
     /// Same order, same customer, corrections, earlier episodes.
     pub related: Vec<Reference>,
     /// The operation's own page.
@@ -205,8 +211,16 @@ pub struct Payload {
     pub text: Option<Long>,
     /// "2 fields are masked."; or why it is gone.
     pub note: Option<String>,
-    /// To see it unmasked, which is audited.
-    pub unmask: Option<Button>,
     /// To have all of it as a file, which is audited.
     pub whole: Option<Button>,
+}
+
+impl Payload {
+    /// The right that the reader lacks for what stands below it.
+    pub fn needs<'a>(&'a self, private: &'a Private) -> Option<&'a str> {
+        match private {
+            Private::Locked(needs) => Some(needs),
+            _ => self.whole.as_ref()?.needs.as_deref(),
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! Evidence that is taken out of the desk, and looks at what is private. Each is a form and no
-//! link, since each is written down, and looking at a page writes nothing.
+//! Evidence that is taken out of the desk, private values included. Each is a form and no link, since
+//! each is written down, and looking at a page writes nothing.
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -8,7 +8,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use uuid::Uuid;
 
-use super::operation;
 use crate::domain::actor::Right;
 use crate::engine::evidence::{Evidence, Look, Reader, forget_foreign_text, looked};
 use crate::engine::thread::Thread;
@@ -16,27 +15,14 @@ use crate::store::{attempts, operations};
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Posted;
-use crate::web::page::render;
 use crate::web::tell::mask::Mask;
 
 /// The forms' routes.
 pub(super) fn routes() -> Router<Web> {
     Router::new()
-        .route("/operations/{id}/unmasked", post(unmasked))
         .route("/operations/{id}/evidence.json", post(evidence))
         .route("/operations/{id}/payload", post(payload))
         .route("/operations/{id}/attempts/{attempt}/answer", post(answer))
-}
-
-/// The page with nothing hidden, this once.
-async fn unmasked(
-    State(web): State<Web>,
-    Path(id): Path<String>,
-    posted: Posted,
-) -> Result<Response, Failure> {
-    let id = parsed(&id)?;
-    record(&web, &posted, id, Look::Unmasked).await?;
-    Ok(render(&operation::page(&web, &posted.who, id, None, true).await?))
 }
 
 /// Everything that is known, as JSON.

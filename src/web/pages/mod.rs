@@ -23,6 +23,7 @@ pub mod override_form;
 pub mod people;
 pub mod replay;
 pub mod resolve;
+pub mod shown;
 pub mod status;
 pub mod triage;
 pub mod types;
@@ -43,6 +44,7 @@ pub fn routes() -> Router<Web> {
         .merge(operations::routes())
         .merge(operation::routes())
         .merge(evidence::routes())
+        .merge(shown::routes())
         .merge(ask::routes())
         .merge(destinations::routes())
         .merge(destination::routes())

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::case;
 use super::dead_letter::Payload;
+use super::shown::{self, Private};
 use crate::domain::actor::Right;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus};
 use crate::domain::operation::OperationState;
@@ -51,26 +52,23 @@ async fn show(
     Query(stretch): Query<Stretch>,
 ) -> Result<Response, Failure> {
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
-    Ok(render(&page(&web, &who, id, stretch.place()?, false).await?))
+    Ok(render(&page(&web, &who, id, stretch.place()?).await?))
 }
 
-/// The page, as far as `before`; with nothing hidden for whoever asked for that and is on record.
-pub(super) async fn page(
-    web: &Web,
-    who: &Signed,
-    id: Uuid,
-    before: Option<Place>,
-    unmasked: bool,
-) -> Result<OperationPage, Failure> {
+/// The page, as far as `before`.
+async fn page(web: &Web, who: &Signed, id: Uuid, before: Option<Place>) -> Result<OperationPage, Failure> {
     let (config, now) = (web.engine.config(), web.engine.ambient().now());
     let (seen, role) = (who.seen(now), who.user.role);
     let mut tx = web.engine.db().read().await?;
     let excerpt = Excerpt::load(&mut tx, id, before).await?.ok_or(Failure::NotFound)?;
     let thread = &excerpt.thread;
     let masked = Tale::new(config, thread, seen, role);
-    let private = masked.mask.hides_something();
+    let hides = masked.mask.hides_something();
+    let private = shown::of(web, &mut tx, who, &masked, None).await?;
+    // A browser keeps titles.
+    let title = format!("{}: {}", masked.name(), thread.operation.kind);
+    let unmasked = private.is_shown();
     let tale = if unmasked { masked.unmasked() } else { masked };
-    let title = format!("{}: {}", tale.name(), thread.operation.kind);
     let layout = who.layout(title, Section::Operations).await.listening(format!("operation:{id}"));
     let layout = list::rail(&mut tx, layout).await?;
     let related = facts::related(&mut tx, config, thread, &tale, None).await?;
@@ -88,7 +86,7 @@ pub(super) async fn page(
     };
     Ok(OperationPage {
         layout,
-        unmasked,
+        private,
         state: thread.operation.state(),
         sentence: sentence::operation(&tale),
         kind: thread.operation.kind.clone(),
@@ -101,7 +99,7 @@ pub(super) async fn page(
         export: Export {
             href: format!("{path}/evidence.json"),
             lacks: (!role.may(Right::Export)).then(|| labels::lacks(Right::Export, role)),
-            private: private && role.may(Right::ViewPayload),
+            private: hides && role.may(Right::ViewPayload),
         },
         episodes: thread.letters.iter().map(episode).collect(),
         related,
@@ -121,8 +119,8 @@ pub(super) async fn page(
 pub struct OperationPage {
     /// Around it.
     pub layout: Layout,
-    /// Private values are shown this once.
-    pub unmasked: bool,
+    /// How its private values stand.
+    pub private: Private,
     /// What is known of it.
     pub state: OperationState,
     /// "Did we send that?", answered in a sentence.

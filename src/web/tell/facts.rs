@@ -127,7 +127,7 @@ pub fn promise(tale: &Tale<'_>, step: Option<&StepRow>) -> Vec<Fact> {
     facts
 }
 
-/// The payload, without what is private; and the forms that show and fetch all of it.
+/// The payload, without what is private; and the form that fetches all of it.
 pub fn payload(tale: &Tale<'_>, csrf: &str) -> Payload {
     let Some(text) = &tale.thread.payload else {
         let after = tale.kind().and_then(|kind| kind.retain).map(coarse);
@@ -135,7 +135,7 @@ pub fn payload(tale: &Tale<'_>, csrf: &str) -> Payload {
             Some(span) => format!("It was erased: this type's payloads are kept for {span}."),
             None => "It was erased.".to_owned(),
         };
-        return Payload { text: None, note: Some(note), unmask: None, whole: None };
+        return Payload { text: None, note: Some(note), whole: None };
     };
     let (shown, hidden, is_all) = request::payload(&tale.mask, text);
     let more = if is_all { "" } else { " in what is shown" };
@@ -145,12 +145,9 @@ pub fn payload(tale: &Tale<'_>, csrf: &str) -> Payload {
         n => Some(format!("{n} fields are private and hidden{more}.")),
     };
     let id = tale.thread.operation.id;
-    let masks = tale.mask.hides_something();
     Payload {
         text: Some(shown),
         note,
-        unmask: masks
-            .then(|| tale.private("Show what is hidden", format!("/operations/{id}/unmasked"), csrf)),
         whole: Some(tale.private("Download it whole", format!("/operations/{id}/payload"), csrf)),
     }
 }

@@ -2,16 +2,15 @@
 //! value, since requests, addresses and answers repeat it.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use regex::{Captures, Regex, RegexBuilder};
+use regex::{Captures, Regex};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::pretty::{self, Laid};
 use crate::config::Config;
+use crate::domain::hide::pattern;
 use crate::store::{StoreError, Tx, operations};
 
 pub use crate::domain::words::HIDDEN;
@@ -20,8 +19,6 @@ pub use crate::domain::words::HIDDEN;
 const SHORTEST: usize = 3;
 /// Numbers are hidden elsewhere from this length on: a shorter one is as well a status or a count.
 const SHORTEST_NUMBER: usize = 6;
-/// How much private text is looked for on a page, in bytes.
-const MOST_SOUGHT: usize = 64 * 1024;
 /// The largest payload that a list reads for the values that its rows must not show.
 const MOST_READ: i64 = 64 * 1024;
 
@@ -207,55 +204,6 @@ fn collect(value: &Value, into: &mut Vec<String>) {
         Value::Object(members) => members.values().for_each(|member| collect(member, into)),
         _ => {}
     }
-}
-
-/// Finds each value as it is and as addresses, JSON and HTML write it, in any case of letters.
-fn pattern(values: &[String]) -> Option<Regex> {
-    if values.is_empty() {
-        return None;
-    }
-    // The values come longest first, so that no part of one is left behind a shorter one.
-    let forms: Vec<String> = values.iter().map(|value| value.chars().map(letter).collect()).collect();
-    // Where there is too much to look for, the whole text is hidden rather than none of it.
-    if values.iter().map(String::len).sum::<usize>() > MOST_SOUGHT {
-        return Regex::new("(?s).+").ok();
-    }
-    RegexBuilder::new(&forms.join("|"))
-        .case_insensitive(true)
-        .size_limit(64 << 20)
-        .build()
-        .or_else(|_| Regex::new("(?s).+"))
-        .ok()
-}
-
-/// Every way to write a letter: letters and digits stay themselves everywhere.
-fn letter(letter: char) -> String {
-    let plain = regex::escape(letter.encode_utf8(&mut [0; 4]));
-    if letter.is_ascii_alphanumeric() {
-        return plain;
-    }
-    let bytes = utf8_percent_encode(letter.encode_utf8(&mut [0; 4]), NON_ALPHANUMERIC).to_string();
-    let units = letter.encode_utf16(&mut [0; 2]).iter().fold(String::new(), |mut units, unit| {
-        // Writing to a String cannot fail.
-        let _ = write!(units, r"\\u{unit:04x}");
-        units
-    });
-    let code = u32::from(letter);
-    let more = match letter {
-        ' ' => r"|\+",
-        '"' => "|\\\\\"|&quot;",
-        '\\' => r"|\\\\",
-        '/' => r"|\\/",
-        '&' => "|&amp;",
-        '<' => "|&lt;",
-        '>' => "|&gt;",
-        '\'' => "|&apos;",
-        '\n' => r"|\\n",
-        '\t' => r"|\\t",
-        '\r' => r"|\\r",
-        _ => "",
-    };
-    format!("(?:{plain}|{bytes}|{units}|&#0*{code};|&#x0*{code:x};{more})")
 }
 
 #[cfg(test)]
