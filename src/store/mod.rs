@@ -98,6 +98,7 @@ mod commit;
 pub mod dead_letters;
 pub mod destinations;
 pub mod events;
+pub mod factors;
 mod filters;
 pub mod history;
 pub mod hooks;
@@ -345,6 +346,7 @@ fn migrator() -> Migrator {
         (7, "bulk", include_str!("../../migrations/0007_bulk.sql")),
         (8, "causes", include_str!("../../migrations/0008_causes.sql")),
         (9, "desk", include_str!("../../migrations/0009_desk.sql")),
+        (12, "factors", include_str!("../../migrations/0012_factors.sql")),
     ];
     let migrations = scripts
         .into_iter()

@@ -18,6 +18,7 @@ pub mod live;
 pub mod page;
 pub mod pages;
 pub mod request_id;
+pub mod second;
 pub mod sessions;
 pub mod tell;
 pub mod throttle;
