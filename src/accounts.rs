@@ -2,7 +2,9 @@
 //! and which leave this module once, when they are made; and what the configuration keeps in the
 //! database, in envelopes.
 
+mod codes;
 mod links;
+pub mod passkeys;
 mod passwords;
 mod secrets;
 mod tokens;
@@ -10,6 +12,10 @@ mod tokens;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+pub use codes::{
+    AppSecret, Code, Confirmed, Purpose, RECOVERY_CODES, begin_app, check_code, confirm_app, new_codes,
+    remove_factors, turn_off_app, waiting_app,
+};
 pub use links::{LINK_LASTS, LinkFor, first_link, link_details, link_for, make_link, use_link};
 pub use passwords::{MAX_PASSWORD, MIN_PASSWORD, password_fits};
 pub use secrets::{
@@ -24,7 +30,7 @@ use crate::domain::filter::RESERVED_NAMES;
 use crate::domain::zone::Zone;
 use crate::store::accounts::{self, UserRow};
 use crate::store::audit::{self, AuditRow};
-use crate::store::{Commit, Db, StoreError, Tx, sessions};
+use crate::store::{Commit, Db, StoreError, Tx, factors, sessions};
 use passwords::{hash_password, verify};
 
 /// Why something about an account was refused.
@@ -45,18 +51,27 @@ pub enum AccountError {
     /// Nobody could manage people any more.
     #[error("{0} is the last admin who can sign in; make somebody else an admin first")]
     LastAdmin(String),
+    /// A second factor cannot be changed like that as things stand.
+    #[error("{0}")]
+    Factor(String),
+    /// Whoever asks lacks a right; the text says which.
+    #[error("you need {0}")]
+    Forbidden(String),
     /// The link was used, lapsed or never existed.
     #[error("this link is no longer valid; ask for a new one")]
     Link,
     /// The database said no.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A secret could not be closed.
+    /// A stored secret could not be opened or closed.
     #[error(transparent)]
     Envelope(#[from] EnvelopeError),
     /// A hash could not be made or read.
     #[error("password hashing failed: {0}")]
     Hash(String),
+    /// A library refused what it should take.
+    #[error("second factor: {0}")]
+    Defect(String),
 }
 
 /// Who changes an account, and from where, for the audit.
@@ -79,13 +94,15 @@ pub async fn sign_in(db: &Db, name: &str, password: String) -> Result<Option<Use
     Ok(user.filter(|user| matches && user.disabled_at.is_none()))
 }
 
-/// Checks a sign-in at a door, and puts on record that it was tried. A name that nobody has is not
-/// written down: it may be a password, typed into the wrong field.
+/// Checks a password at a door, and puts on record that it was tried, and that somebody came in by it
+/// where nothing more is asked. A name that nobody has is not written down: it may be a password,
+/// typed into the wrong field.
 pub async fn sign_in_from(
     db: &Db,
     ambient: &Ambient,
     name: &str,
     password: String,
+    purpose: Purpose,
     origin: &str,
 ) -> Result<Option<UserRow>, AccountError> {
     let user = sign_in(db, name, password).await?;
@@ -94,11 +111,16 @@ pub async fn sign_in_from(
         Some(user) => Some(user.clone()),
         None => accounts::user_by_name(&mut tx, &name.replace('\0', "")).await?,
     };
+    let action = match &user {
+        None => "sign_in_failed",
+        Some(user) if factors::held(&mut tx, user.id).await?.any() => "password_right",
+        Some(_) => purpose.action(),
+    };
     let row = AuditRow {
         id: ambient.id(),
         at: ambient.now(),
         actor: known.as_ref().map_or_else(|| "unknown".to_owned(), |known| known.name.clone()),
-        action: if user.is_some() { "sign_in" } else { "sign_in_failed" }.to_owned(),
+        action: action.to_owned(),
         operation_id: None,
         dead_letter_id: None,
         subject: None,
@@ -252,6 +274,18 @@ pub async fn note(
     action: &str,
     detail: &str,
 ) -> Result<(), StoreError> {
+    note_as(tx, ambient, by, action, "done", detail).await
+}
+
+/// The same with a result of its own.
+async fn note_as(
+    tx: &mut Tx,
+    ambient: &Ambient,
+    by: &By<'_>,
+    action: &str,
+    result: &str,
+    detail: &str,
+) -> Result<(), StoreError> {
     let row = AuditRow {
         id: ambient.id(),
         at: ambient.now(),
@@ -261,7 +295,7 @@ pub async fn note(
         dead_letter_id: None,
         subject: None,
         reason: None,
-        result: "done".to_owned(),
+        result: result.to_owned(),
         detail: detail.to_owned(),
         origin: by.origin.to_owned(),
     };

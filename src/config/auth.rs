@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::reader::Table;
+use super::reader::{Item, Table};
+use super::words::suggest;
+use crate::domain::actor::Role;
 
 /// How people sign in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,11 +13,13 @@ pub struct Auth {
     pub idle: Duration,
     /// A session ends this long after its sign-in, used or not.
     pub longest: Duration,
+    /// The roles whose people must show something beside their password.
+    pub second_factor: Vec<Role>,
 }
 
 impl Default for Auth {
     fn default() -> Self {
-        Self { idle: Duration::from_mins(15), longest: Duration::from_hours(12) }
+        Self { idle: Duration::from_mins(15), longest: Duration::from_hours(12), second_factor: Vec::new() }
     }
 }
 
@@ -28,6 +32,17 @@ pub(super) fn read(table: Option<Table<'_>>) -> Auth {
     if longest < idle {
         table.mistake("longest", "must not be shorter than idle");
     }
+    let second_factor = table.list("second_factor").into_iter().filter_map(role).collect();
     table.finish();
-    Auth { idle, longest }
+    Auth { idle, longest, second_factor }
+}
+
+fn role(item: Item<'_>) -> Option<Role> {
+    let name = item.text()?;
+    let role = name.parse().ok();
+    if role.is_none() {
+        let known: Vec<&str> = Role::ALL.iter().map(|role| role.as_str()).collect();
+        item.mistake(format!("is no role; {}", suggest(&name, &known)));
+    }
+    role
 }

@@ -21,8 +21,10 @@ pub struct Place {
 }
 
 /// All of them.
-pub const PLACES: &[Place] =
-    &[Place { table: "secrets", id: "name", version: Some("version"), belongs: "secrets" }];
+pub const PLACES: &[Place] = &[
+    Place { table: "secrets", id: "name", version: Some("version"), belongs: "secrets" },
+    Place { table: "totps", id: "user_id", version: None, belongs: "users.totp" },
+];
 
 /// What names a row.
 #[derive(Clone, Debug, PartialEq, Eq)]

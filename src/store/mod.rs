@@ -101,6 +101,7 @@ pub mod dead_letters;
 pub mod destinations;
 pub mod envelopes;
 pub mod events;
+pub mod factors;
 mod filters;
 pub mod history;
 pub mod hooks;
@@ -370,6 +371,7 @@ fn migrator(postgres: bool) -> Migrator {
         (8, "causes", include_str!("../../migrations/0008_causes.sql")),
         (9, "desk", include_str!("../../migrations/0009_desk.sql")),
         (10, "audit", for_each!(postgres, "0010_audit.sql")),
+        (12, "factors", include_str!("../../migrations/0012_factors.sql")),
         (14, "secrets", include_str!("../../migrations/0014_secrets.sql")),
     ];
     let migrations = scripts

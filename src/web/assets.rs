@@ -41,13 +41,20 @@ const CSS: &str = concat!(
     include_str!("../../static/css/evidence.css"),
     include_str!("../../static/css/charts.css"),
     include_str!("../../static/css/bulk.css"),
+    include_str!("../../static/css/factors.css"),
     include_str!("../../static/css/print.css"),
 );
 
-static ALL: LazyLock<[Asset; 3]> = LazyLock::new(|| {
+static ALL: LazyLock<[Asset; 4]> = LazyLock::new(|| {
     [
         Asset::new("desk", "css", "text/css; charset=utf-8", CSS.as_bytes()),
         Asset::new("desk", "js", "text/javascript; charset=utf-8", include_bytes!("../../static/desk.js")),
+        Asset::new(
+            "passkeys",
+            "js",
+            "text/javascript; charset=utf-8",
+            include_bytes!("../../static/passkeys.js"),
+        ),
         Asset::new("favicon", "svg", "image/svg+xml", include_bytes!("../../static/favicon.svg")),
     ]
 });
@@ -67,9 +74,14 @@ pub fn js() -> &'static str {
     &ALL[1].url
 }
 
+/// Address of the script for passkeys, which only their pages load.
+pub fn passkeys_js() -> &'static str {
+    &ALL[2].url
+}
+
 /// Address of the icon in the browser's tab.
 pub fn favicon() -> &'static str {
-    &ALL[2].url
+    &ALL[3].url
 }
 
 /// `GET /static/{name}`.
@@ -107,7 +119,9 @@ mod tests {
 
     #[test]
     fn the_script_stays_small_and_the_styles_call_nobody() {
-        assert!(all()[1].bytes.len() <= 15 * 1024, "{} bytes", all()[1].bytes.len());
+        for (place, most) in [(1, 15 * 1024), (2, 2 * 1024)] {
+            assert!(all()[place].bytes.len() <= most, "{} bytes", all()[place].bytes.len());
+        }
         assert!(!CSS.contains("http") && !CSS.contains("@import") && !CSS.contains("url("));
     }
 }

@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::page::{Layout, render_as};
 use super::pages::error::ErrorPage;
+use super::second;
 use super::view::Reference;
 use crate::accounts::AccountError;
 use crate::domain::actor::{Actor, Right};
@@ -19,6 +20,9 @@ pub enum Failure {
     /// They have to sign in; the address is where they were going.
     #[error("not signed in")]
     SignInFirst(String),
+    /// Their role demands a second factor, and they have none.
+    #[error("no second factor")]
+    SecondFactorFirst,
     /// There is no such page or thing.
     #[error("not found")]
     NotFound,
@@ -74,7 +78,7 @@ impl Failure {
 
     fn status(&self) -> StatusCode {
         match self {
-            Self::SignInFirst(_) => StatusCode::SEE_OTHER,
+            Self::SignInFirst(_) | Self::SecondFactorFirst => StatusCode::SEE_OTHER,
             Self::NotFound | Self::Link => StatusCode::NOT_FOUND,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
             Self::Forbidden(_) | Self::StaleForm | Self::OtherSite => StatusCode::FORBIDDEN,
@@ -92,6 +96,11 @@ impl Failure {
                 "Sign in first",
                 "You are not signed in, or not any more.".into(),
                 "Nothing was changed. Sign in and try again.",
+            ),
+            Self::SecondFactorFirst => (
+                "Set up a second factor first",
+                "Your role needs one beside the password.".into(),
+                "Nothing was changed. Set one up and try again.",
             ),
             Self::NotFound => (
                 "There is nothing here",
@@ -166,14 +175,21 @@ impl IntoResponse for Failure {
         }
         let (title, happened, to_do) = self.words();
         // A form that came without a session has its words handed back on a page.
-        let status = if matches!(self, Self::SignInFirst(_)) { StatusCode::FORBIDDEN } else { self.status() };
+        let status = match self.status() {
+            StatusCode::SEE_OTHER => StatusCode::FORBIDDEN,
+            status => status,
+        };
         let page = ErrorPage {
             layout: Layout::outside(title, ""),
             status: status.as_u16(),
             title: title.to_owned(),
             happened,
             next_step: to_do.to_owned(),
-            link: matches!(self, Self::SignInFirst(_)).then(|| Reference::here("Sign in", "/login")),
+            link: match self {
+                Self::SignInFirst(_) => Some(Reference::here("Sign in", "/login")),
+                Self::SecondFactorFirst => Some(Reference::here("Set it up", second::SET_UP)),
+                _ => None,
+            },
             typed: Vec::new(),
             request_id: super::request_id::current(),
         };
@@ -182,6 +198,9 @@ impl IntoResponse for Failure {
                 let query: String = url::form_urlencoded::byte_serialize(to.as_bytes()).collect();
                 let address = if to == "/" { "/login".to_owned() } else { format!("/login?next={query}") };
                 (StatusCode::SEE_OTHER, [(header::LOCATION, address)]).into_response()
+            }
+            Self::SecondFactorFirst => {
+                (StatusCode::SEE_OTHER, [(header::LOCATION, second::SET_UP)]).into_response()
             }
             _ => render_as(status, &page),
         };
@@ -238,12 +257,15 @@ impl From<AccountError> for Failure {
             AccountError::Store(_)
             | AccountError::Hash(_)
             | AccountError::Envelope(_)
-            | AccountError::Secret(_) => Self::Broken(chain(&error)),
+            | AccountError::Secret(_)
+            | AccountError::Defect(_) => Self::Broken(chain(&error)),
+            AccountError::Forbidden(needs) => Self::Forbidden(format!("You need {needs}.")),
             AccountError::Unknown(_) => Self::NotFound,
             AccountError::Link => Self::Link,
-            AccountError::Name(_) | AccountError::Password(_) | AccountError::LastAdmin(_) => {
-                Self::Conflict(sentence(&error.to_string()))
-            }
+            AccountError::Name(_)
+            | AccountError::Password(_)
+            | AccountError::Factor(_)
+            | AccountError::LastAdmin(_) => Self::Conflict(sentence(&error.to_string())),
         }
     }
 }

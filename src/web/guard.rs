@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 use tower_sessions::Session;
 use uuid::Uuid;
@@ -16,6 +17,7 @@ use super::Web;
 use super::failure::Failure;
 use super::inbound::{origin, slow};
 use super::page::{Flash, FlashKind, Layout, Section, SignedIn};
+use super::second;
 use super::sessions::{self, Sessions, USER};
 use super::view::Seen;
 use crate::accounts::By;
@@ -33,6 +35,7 @@ pub const FRESH: Duration = Duration::from_mins(5);
 /// How often the last use is written down.
 const SEEN_EVERY: Duration = Duration::from_mins(1);
 
+const HOW: &str = "how";
 const CSRF: &str = "csrf";
 const SIGNED_IN_AT: &str = "signed_in_at";
 const SEEN_AT: &str = "seen_at";
@@ -51,7 +54,19 @@ pub struct Signed {
     pub origin: String,
     /// When they asked.
     pub now: Timestamp,
-    session: Session,
+    /// By what they signed in.
+    pub how: How,
+    pub(super) session: Session,
+}
+
+/// By what somebody signed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// A password of ours; our second factor is asked for after it.
+    Password,
+    /// A provider's word, who asks for a second factor itself.
+    Provider,
 }
 
 impl Signed {
@@ -102,7 +117,7 @@ impl Signed {
 
     /// Says something on the next page.
     pub async fn flash(&self, good: bool, text: impl Into<String>) -> Result<(), Failure> {
-        Ok(self.session.insert(FLASH, (good, text.into())).await?)
+        say(&self.session, good, text).await
     }
 
     /// Whether they showed a moment ago that it is they who sit there.
@@ -110,10 +125,10 @@ impl Signed {
         now.since(self.since) < FRESH
     }
 
-    /// They gave their password again: the session goes on under a new id.
+    /// They showed again that it is they: the session goes on under a new id.
     pub async fn renew(&mut self, web: &Web) -> Result<(), Failure> {
         let session = self.session.clone();
-        (self.csrf, self.since) = sign_in(web, &session, &self.user).await?;
+        (self.csrf, self.since) = sign_in(web, &session, &self.user, self.how).await?;
         Ok(())
     }
 
@@ -128,13 +143,28 @@ impl Signed {
     }
 }
 
+/// Says something on a session's next page, behind what is to be said there already.
+pub async fn say(session: &Session, good: bool, text: impl Into<String>) -> Result<(), Failure> {
+    let (good, text) = match session.get::<(bool, String)>(FLASH).await? {
+        Some((before, first)) => (good && before, format!("{first} {}", text.into())),
+        None => (good, text.into()),
+    };
+    Ok(session.insert(FLASH, (good, text)).await?)
+}
+
 /// Makes a session a person's, under a new id; its form token, and when.
-pub async fn sign_in(web: &Web, session: &Session, user: &UserRow) -> Result<(String, Timestamp), Failure> {
+pub async fn sign_in(
+    web: &Web,
+    session: &Session,
+    user: &UserRow,
+    how: How,
+) -> Result<(String, Timestamp), Failure> {
     let now = web.engine.ambient().now();
     let csrf = URL_SAFE_NO_PAD.encode(web.engine.ambient().secret());
     session.clear().await;
     session.cycle_id().await?;
     session.insert(USER, user.id.to_string()).await?;
+    session.insert(HOW, how).await?;
     session.insert(CSRF, &csrf).await?;
     session.insert(SIGNED_IN_AT, now.as_micros()).await?;
     session.insert(SEEN_AT, now.as_micros()).await?;
@@ -189,6 +219,7 @@ impl Watching {
 /// Whose session it is, and since when.
 struct Person {
     user: UserRow,
+    how: How,
     csrf: String,
     since: Timestamp,
     seen: Timestamp,
@@ -206,7 +237,8 @@ async fn person(session: &Session, web: &Web, now: Timestamp) -> Result<Option<P
     let mut tx = web.engine.db().read().await?;
     let user = accounts::user_by_id(&mut tx, id).await?.filter(|user| user.disabled_at.is_none());
     let user = user.filter(|_| now.since(since) < ABSOLUTE && now.since(seen) < IDLE);
-    Ok(user.map(|user| Person { user, csrf, since, seen }))
+    let how = session.get(HOW).await?.unwrap_or(How::Password);
+    Ok(user.map(|user| Person { user, how, csrf, since, seen }))
 }
 
 /// A request's person, and when the session was last used before it.
@@ -221,13 +253,16 @@ async fn signed(parts: &mut Parts, web: &Web) -> Result<Option<Found>, Failure> 
     let origin = client(parts);
     let session = Session::from_request_parts(parts, web).await.map_err(|(_, text)| Failure::defect(text))?;
     let now = web.engine.ambient().now();
-    let Some(Person { user, csrf, since, seen }) = person(&session, web, now).await? else {
+    let Some(Person { user, how, csrf, since, seen }) = person(&session, web, now).await? else {
         if session.get::<Uuid>(USER).await?.is_some() {
             session.flush().await?;
         }
         return Ok(None);
     };
-    Ok(Some(Found { who: Signed { user, csrf, since, origin, now, session }, now, seen }))
+    if second::is_missing(web, &user, how).await? && !second::is_open_without(parts.uri.path()) {
+        return Err(Failure::SecondFactorFirst);
+    }
+    Ok(Some(Found { who: Signed { user, csrf, since, origin, now, how, session }, now, seen }))
 }
 
 /// The address that a request came from, behind proxies that are trusted.

@@ -20,6 +20,7 @@ pub mod page;
 pub mod pages;
 mod rates;
 pub mod request_id;
+pub mod second;
 pub mod sessions;
 pub mod tell;
 pub mod throttle;

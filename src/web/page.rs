@@ -161,6 +161,11 @@ impl Layout {
         assets::js()
     }
 
+    /// Address of the script for passkeys.
+    pub fn passkeys_js(&self) -> &'static str {
+        assets::passkeys_js()
+    }
+
     /// Address of the icon in the browser's tab.
     pub fn favicon(&self) -> &'static str {
         assets::favicon()

@@ -18,6 +18,8 @@ use crate::store::{Commit, Db, StoreError, sessions};
 
 /// The name under which a session keeps whose it is.
 pub const USER: &str = "user";
+/// The name under which it keeps whose it will be, once they have shown their second factor.
+pub const HALF: &str = "half";
 
 /// Sessions on a database.
 #[derive(Clone)]
@@ -51,7 +53,8 @@ pub fn hash(id: &Id) -> [u8; 32] {
 }
 
 fn owner(record: &Record) -> Option<Uuid> {
-    record.data.get(USER)?.as_str()?.parse().ok()
+    // What ends a person's sessions ends those that are half theirs.
+    record.data.get(USER).or_else(|| record.data.get(HALF))?.as_str()?.parse().ok()
 }
 
 fn text(record: &Record) -> Result<String> {

@@ -48,10 +48,12 @@ fn what_is_no_toml_is_located() {
 #[test]
 fn tables_of_later_versions_and_sign_in() {
     says(&[(
-        "[alerts]\n[auth]\nidle = \"2h\"\nlongest = \"1h\"\n",
+        "[alerts]\n[auth]\nidle = \"2h\"\nlongest = \"1h\"\nsecond_factor = [\"admin\", \"boss\", 7]\n",
         &[
             "dlo.toml:1: alerts: comes with a later version; remove it for now",
             "dlo.toml:4: auth.longest: must not be shorter than idle",
+            "dlo.toml:5: auth.second_factor[1]: is no role; known here are viewer, operator, approver, admin",
+            "dlo.toml:5: auth.second_factor[2]: must be a string, not an integer",
         ],
     )]);
 }

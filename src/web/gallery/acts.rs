@@ -120,7 +120,7 @@ pub(super) fn override_page(w: &Words) -> OverridePage {
             reason: Field::of(w.t("")),
             accept: Field::default(),
         },
-        password: Some(Field::wrong("", w.t("Give your password once more."))),
+        confirm: Some("/confirm?next=%2Fdead-letters%2F01987c3e%2Foverride".into()),
         closed: None,
     }
 }
@@ -198,6 +198,7 @@ pub(super) fn account(w: &Words) -> AccountPage {
         old_password: Field::wrong("", w.t("That is not your present password.")),
         new_password: Field::default(),
         shortest: 12,
+        second_factor: w.t("You have an authenticator app. 9 recovery codes are left."),
         action_id: "01987c3e".into(),
         zones: zones(Zone::UTC),
         zone_error: w.some("Choose a zone of the list."),

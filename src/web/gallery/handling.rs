@@ -115,7 +115,7 @@ pub(super) fn approval(w: &Words) -> Vec<ApprovalPage> {
         Offer::Decide(Box::new(Decide {
             action_ids: ["01987c3e".into(), "01987c3f".into()],
             word: Field::of(w.t("")),
-            password: Some(Field::wrong("", w.t("Give your password once more."))),
+            confirm: Some("/confirm?next=%2Fapprovals%2F01987c3e".into()),
             reason: Field::wrong(w.t(""), w.t("Say why.")),
             stale,
         }))

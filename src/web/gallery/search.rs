@@ -146,6 +146,7 @@ pub(super) fn people(w: &Words) -> PeoplePage {
         name: w.t(name),
         role,
         active,
+        second: active && seen.is_some(),
         created: ago(86_400 * 40),
         seen,
         own,

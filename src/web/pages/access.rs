@@ -8,12 +8,13 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use tower_sessions::Session;
 
-use crate::accounts::{self, AccountError, LinkFor, MIN_PASSWORD};
+use crate::accounts::{self, AccountError, LinkFor, MIN_PASSWORD, Purpose};
 use crate::store::accounts::{UserRow, user_by_name};
 use crate::web::Web;
 use crate::web::failure::{Failure, sentence};
-use crate::web::guard::{self, OpenForm, Posted, Signed};
+use crate::web::guard::{How, OpenForm, Posted, Signed};
 use crate::web::page::{Layout, render, render_as};
+use crate::web::second;
 use crate::web::view::{Field, Seen, When, coarse};
 
 /// `/login`
@@ -86,9 +87,13 @@ async fn login(Query(asked): Query<Vec<(String, String)>>, who: Option<Signed>) 
         layout: Layout::outside("Sign in", ""),
         name: Field::default(),
         problem: None,
-        note: asked("changed")
-            .map(|_| "Your password is changed. Sign in with the new one.".to_owned())
-            .or_else(|| asked("left").map(|_| "You are signed out.".to_owned())),
+        note: [
+            ("changed", "Your password is changed. Sign in with the new one."),
+            ("left", "You are signed out."),
+            ("lapsed", "Your second factor has to follow within 5 minutes. Sign in again."),
+        ]
+        .into_iter()
+        .find_map(|(name, words)| asked(name).map(|_| words.to_owned())),
         next: asked("next").filter(|path| is_local(path)),
     })
 }
@@ -97,11 +102,12 @@ async fn sign_in(State(web): State<Web>, form: OpenForm) -> Result<Response, Fai
     let OpenForm { fields, origin, session } = form;
     let name = fields.get("name");
     let next = Some(fields.get("next")).filter(|path| is_local(path));
-    let checked = check_password(&web, name, fields.raw("password").to_owned(), &origin).await?;
+    let password = fields.raw("password").to_owned();
+    let checked = check_password(&web, name, password, Purpose::SignIn, &origin).await?;
     let refused = match checked {
         Checked::Right(user) => {
-            guard::sign_in(&web, &session, &user).await?;
-            return Ok(Redirect::to(next.unwrap_or("/")).into_response());
+            let next = next.unwrap_or("/");
+            return Ok(second::come_in(&web, &session, &user, How::Password, next).await?.into_response());
         }
         refused => refused,
     };
@@ -136,24 +142,33 @@ impl Checked {
         match self {
             Self::Right(_) => None,
             Self::Wrong => Some(wrong.to_owned()),
-            Self::Later(seconds) => {
-                let wait = coarse(std::time::Duration::from_secs(*seconds));
-                Some(format!("There were too many tries. Wait {wait}, then try again."))
-            }
+            Self::Later(seconds) => Some(too_many(*seconds)),
         }
     }
 
     /// The form again.
     pub(super) fn answer(&self, page: &impl Template) -> Response {
         match self {
-            Self::Later(seconds) => {
-                let mut response = render_as(StatusCode::TOO_MANY_REQUESTS, page);
-                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*seconds));
-                response
-            }
+            Self::Later(seconds) => after(*seconds, page),
             _ => render_as(StatusCode::UNPROCESSABLE_ENTITY, page),
         }
     }
+}
+
+fn too_many(seconds: u64) -> String {
+    let wait = coarse(std::time::Duration::from_secs(seconds));
+    format!("There were too many tries. Wait {wait}, then try again.")
+}
+
+fn after(seconds: u64, page: &impl Template) -> Response {
+    let mut response = render_as(StatusCode::TOO_MANY_REQUESTS, page);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    response
+}
+
+/// The answer to a try too many: a page with these words on it.
+pub(super) fn later<T: Template>(seconds: u64, page: impl FnOnce(String) -> T) -> Response {
+    after(seconds, &page(too_many(seconds)))
 }
 
 /// Checks a password at a door: not too often, and on record.
@@ -161,6 +176,7 @@ pub(super) async fn check_password(
     web: &Web,
     name: &str,
     password: String,
+    purpose: Purpose,
     origin: &str,
 ) -> Result<Checked, Failure> {
     let ambient = web.engine.ambient();
@@ -168,7 +184,7 @@ pub(super) async fn check_password(
         tracing::warn!(origin, "too many sign-ins were tried");
         return Ok(Checked::Later(wait.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)));
     }
-    let user = accounts::sign_in_from(web.engine.db(), ambient, name, password, origin).await?;
+    let user = accounts::sign_in_from(web.engine.db(), ambient, name, password, purpose, origin).await?;
     Ok(match user {
         Some(user) => {
             web.throttle.succeeded(name, origin);
@@ -180,7 +196,7 @@ pub(super) async fn check_password(
 
 /// A path of the desk itself. Browsers take `//host` and `/\host` for another site, and drop tabs
 /// and line ends before they look.
-fn is_local(path: &str) -> bool {
+pub(super) fn is_local(path: &str) -> bool {
     path.starts_with('/')
         && !path.starts_with("//")
         && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
@@ -234,15 +250,15 @@ async fn use_setup(
     }
 }
 
-/// Lets somebody in who has just chosen their password; they sign in with it from now on.
+/// Lets somebody in who has just chosen their password; they sign in with it from now on. A link
+/// stands in for the password alone: a second factor is asked for all the same.
 async fn enter(web: &Web, session: &Session, name: &str) -> Result<Response, Failure> {
     let mut tx = web.engine.db().read().await?;
     let user = user_by_name(&mut tx, name).await?;
     drop(tx);
     // A link outlives the moment in which its person was shut out.
     if let Some(user) = user.filter(|user| user.disabled_at.is_none()) {
-        guard::sign_in(web, session, &user).await?;
-        return Ok(Redirect::to("/").into_response());
+        return Ok(second::come_in(web, session, &user, How::Password, "/").await?.into_response());
     }
     Ok(Redirect::to("/login").into_response())
 }

@@ -8,9 +8,10 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 
 use super::access::{Checked, check_password};
-use crate::accounts::{self, AccountError, MIN_PASSWORD};
+use crate::accounts::{self, AccountError, MIN_PASSWORD, Purpose};
 use crate::domain::actor::{Right, Role};
 use crate::domain::zone::Zone;
+use crate::store::factors::held;
 use crate::web::Web;
 use crate::web::failure::{Failure, sentence};
 use crate::web::guard::{Posted, Signed};
@@ -40,6 +41,8 @@ pub struct AccountPage {
     pub new_password: Field,
     /// The fewest characters of a password.
     pub shortest: usize,
+    /// What they show beside their password, in a sentence.
+    pub second_factor: String,
     /// For the password form.
     pub action_id: String,
     /// The zones that there are, with the reader's own.
@@ -101,6 +104,7 @@ async fn account(State(web): State<Web>, who: Signed) -> Result<Response, Failur
 
 async fn page(web: &Web, who: &Signed) -> Result<AccountPage, Failure> {
     let mut tx = web.engine.db().read().await?;
+    let held = held(&mut tx, who.user.id).await?;
     let layout = list::rail(&mut tx, who.layout("Account", Section::Account).await).await?;
     drop(tx);
     let seen = who.seen(web.engine.ambient().now());
@@ -116,6 +120,7 @@ async fn page(web: &Web, who: &Signed) -> Result<AccountPage, Failure> {
         old_password: Field::default(),
         new_password: Field::default(),
         shortest: MIN_PASSWORD,
+        second_factor: super::factors::sentence(held),
         action_id: web.engine.ambient().opaque().to_string(),
     })
 }
@@ -163,7 +168,7 @@ async fn change_password(State(web): State<Web>, posted: Posted) -> Result<Respo
         again.new_password.error = Some(sentence(&error.to_string()));
         return Ok(Checked::Wrong.answer(&again));
     }
-    let checked = check_password(&web, &who.user.name, old.clone(), &who.origin).await?;
+    let checked = check_password(&web, &who.user.name, old.clone(), Purpose::Confirm, &who.origin).await?;
     if let Some(words) = checked.words("That is not your present password.") {
         again.old_password.error = Some(words);
         return Ok(checked.answer(&again));

@@ -9,7 +9,8 @@ use axum::routing::{get, post};
 use uuid::Uuid;
 
 use super::case::{self, Case};
-use super::override_form::{Stakes, renewed};
+use super::confirm::{self, Asks};
+use super::override_form::Stakes;
 use crate::domain::actor::Right;
 use crate::domain::attempt::RequestState;
 use crate::domain::verdict::VerdictKind;
@@ -76,8 +77,8 @@ pub struct Decide {
     pub action_ids: [String; 2],
     /// A word on the yes, which may be left out.
     pub word: Field,
-    /// The password once more, when the sign-in is not fresh. Its value is never filled.
-    pub password: Option<Field>,
+    /// Where the reader can show who they are first, when their sign-in is not fresh.
+    pub confirm: Option<String>,
     /// Why not.
     pub reason: Field,
     /// Why it cannot be approved any more; it can still be refused.
@@ -87,10 +88,7 @@ pub struct Decide {
 impl Decide {
     /// What is wrong with the form that approves, with the id of the field.
     pub fn problems(&self) -> Vec<(&'static str, &str)> {
-        [("word", Some(&self.word)), ("password", self.password.as_ref())]
-            .into_iter()
-            .filter_map(|(id, field)| Some((id, field?.error.as_deref()?)))
-            .collect()
+        self.word.error.as_deref().map(|error| ("word", error)).into_iter().collect()
     }
 }
 
@@ -118,7 +116,7 @@ async fn show(State(web): State<Web>, Path(id): Path<String>, who: Signed) -> Re
     let decide = |stale| Decide {
         action_ids: [case::action_id(&web, None), case::action_id(&web, None)],
         word: Field::default(),
-        password: (!who.fresh(web.engine.ambient().now())).then(Field::default),
+        confirm: confirm::before(&web, &who, &format!("/approvals/{}", row.id)),
         reason: Field::default(),
         stale,
     };
@@ -181,19 +179,21 @@ async fn approve(
     let row = request(&web, &who, &id).await?;
     let action_id = case::action_id(&web, Some(&fields));
     let typed = word(&fields);
-    let wrong = typed.error.is_some();
-    let form = |word: Field, password| {
-        let action_ids = [action_id.clone(), case::action_id(&web, None)];
-        move |stale| Decide { action_ids, word, password, reason: Field::default(), stale }
-    };
-    if wrong {
-        let password = (!who.fresh(web.engine.ambient().now())).then(Field::default);
-        let page = page(&web, &who, &row, form(typed, password)).await?;
+    let path = format!("/approvals/{}", row.id);
+    if typed.error.is_some() {
+        let action_ids = [action_id, case::action_id(&web, None)];
+        let confirm = confirm::before(&web, &who, &path);
+        let decide = |stale| Decide { action_ids, word: typed, confirm, reason: Field::default(), stale };
+        let page = page(&web, &who, &row, decide).await?;
         return Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &page));
     }
-    if let Some((checked, words)) = renewed(&web, &mut who, &fields).await? {
-        let page = page(&web, &who, &row, form(typed, Some(Field::wrong("", words)))).await?;
-        return Ok(checked.answer(&page));
+    let asks = Asks {
+        action: &format!("{path}/approve"),
+        what: &format!("Then the override that {} asked for is approved, and sent.", row.requested_by),
+        back: &path,
+    };
+    if let Some(page) = confirm::fresh(&web, &mut who, &fields, &asks).await? {
+        return Ok(page);
     }
     let actor = who.actor();
     let asked = Request { actor: &actor, action_id: &action_id, reason: &typed.value, origin: &who.origin };
@@ -231,9 +231,9 @@ async fn refuse(State(web): State<Web>, Path(id): Path<String>, posted: Posted) 
     let row = request(&web, &who, &id).await?;
     let (action_id, reason) = (case::action_id(&web, Some(&fields)), case::reason(&fields));
     if reason.error.is_some() {
-        let password = (!who.fresh(web.engine.ambient().now())).then(Field::default);
+        let confirm = confirm::before(&web, &who, &format!("/approvals/{}", row.id));
         let action_ids = [case::action_id(&web, None), action_id];
-        let decide = |stale| Decide { action_ids, word: Field::default(), password, reason, stale };
+        let decide = |stale| Decide { action_ids, word: Field::default(), confirm, reason, stale };
         let page = page(&web, &who, &row, decide).await?;
         return Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &page));
     }

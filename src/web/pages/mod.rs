@@ -9,6 +9,7 @@ pub mod audit;
 pub mod bulk;
 mod case;
 pub mod cause;
+pub mod confirm;
 pub mod correct;
 pub mod dead_letter;
 pub mod dead_letters;
@@ -16,13 +17,16 @@ pub mod destination;
 pub mod destinations;
 pub mod error;
 mod evidence;
+pub mod factors;
 pub mod handling;
 pub mod operation;
 pub mod operations;
 pub mod override_form;
+pub mod passkey;
 pub mod people;
 pub mod replay;
 pub mod resolve;
+pub mod second;
 pub mod shown;
 pub mod status;
 pub mod triage;
@@ -59,6 +63,9 @@ pub fn routes() -> Router<Web> {
         .merge(approvals::routes())
         .merge(approval::routes())
         .merge(access::routes())
+        .merge(second::routes())
+        .merge(confirm::routes())
         .merge(account::routes())
+        .merge(factors::routes())
         .merge(people::routes())
 }

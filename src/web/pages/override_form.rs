@@ -7,8 +7,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 
-use super::access::{Checked, check_password};
 use super::case::{self, Case};
+use super::confirm::{self, Asks};
 use crate::domain::actor::Right;
 use crate::domain::attempt::Waiver;
 use crate::domain::contract::Class;
@@ -51,8 +51,8 @@ pub struct OverridePage {
     pub short_id: String,
     /// What was chosen and typed, and what is wrong with it.
     pub typed: Typed,
-    /// The password once more, when the sign-in is not fresh. Its value is never filled.
-    pub password: Option<Field>,
+    /// Where the reader can show who they are first, when their sign-in is not fresh.
+    pub confirm: Option<String>,
     /// Why the form is closed: a right, an episode that is closed, a check that nobody may waive.
     pub closed: Option<String>,
 }
@@ -140,14 +140,13 @@ impl OverridePage {
     /// What is wrong, with the id of the field.
     pub fn problems(&self) -> Vec<(&'static str, &str)> {
         [
-            ("mode-same", Some(&self.typed.mode)),
-            ("reason", Some(&self.typed.reason)),
-            ("typed", Some(&self.typed.short_id)),
-            ("accept", Some(&self.typed.accept)),
-            ("password", self.password.as_ref()),
+            ("mode-same", &self.typed.mode),
+            ("reason", &self.typed.reason),
+            ("typed", &self.typed.short_id),
+            ("accept", &self.typed.accept),
         ]
         .into_iter()
-        .filter_map(|(id, field)| Some((id, field?.error.as_deref()?)))
+        .filter_map(|(id, field)| Some((id, field.error.as_deref()?)))
         .collect()
     }
 }
@@ -225,7 +224,7 @@ async fn page(
         ),
         short_id: short_id(&case.letter),
         typed,
-        password: (!who.fresh(tale.now)).then(Field::default),
+        confirm: confirm::before(web, who, &format!("{}/override", case.path())),
         closed: case.shut(&tale).or(waits),
         stakes,
     })
@@ -275,10 +274,11 @@ async fn override_checks(
         let page = page(&web, &who, &id, action_id, typed).await?;
         return Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &page));
     };
-    if let Some((checked, words)) = renewed(&web, &mut who, &fields).await? {
-        let page = page(&web, &who, &id, action_id, typed).await?;
-        let page = OverridePage { password: Some(Field::wrong("", words)), ..page };
-        return Ok(checked.answer(&page));
+    let path = format!("/dead-letters/{}/override", letter.id);
+    let what = format!("Then the override of {} goes on as you filled it in.", short_id(&letter));
+    let asks = Asks { action: &path, what: &what, back: &path };
+    if let Some(page) = confirm::fresh(&web, &mut who, &fields, &asks).await? {
+        return Ok(page);
     }
     let actor = who.actor();
     let asked =
@@ -296,28 +296,4 @@ async fn override_checks(
     }
     let verdict = actions::override_letter(gate, &letter, mode, true, &asked).await?;
     case::answer(&web, &who, &id, verdict).await
-}
-
-/// Has somebody whose sign-in is not fresh show with their password that it is they who sit there;
-/// what is wrong with it.
-pub(super) async fn renewed(
-    web: &Web,
-    who: &mut Signed,
-    fields: &Fields,
-) -> Result<Option<(Checked, String)>, Failure> {
-    if who.fresh(web.engine.ambient().now()) {
-        return Ok(None);
-    }
-    let password = fields.raw("password").to_owned();
-    let checked = if password.is_empty() {
-        Checked::Wrong
-    } else {
-        check_password(web, &who.user.name, password, &who.origin).await?
-    };
-    let wrong = "Give your password once more: this needs a sign-in of the last 5 minutes.";
-    if let Some(words) = checked.words(wrong) {
-        return Ok(Some((checked, words)));
-    }
-    who.renew(web).await?;
-    Ok(None)
 }

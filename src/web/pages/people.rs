@@ -8,11 +8,13 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use uuid::Uuid;
 
+use super::confirm::{self, Asks};
 use crate::accounts::{self, AccountError};
 use crate::domain::actor::{Right, Role};
 use crate::domain::words;
 use crate::store::accounts::{UserRow, user_by_id, users};
 use crate::store::audit::last_sign_ins;
+use crate::store::factors::holders;
 use crate::web::Web;
 use crate::web::failure::{Failure, sentence};
 use crate::web::guard::{Posted, Signed};
@@ -54,6 +56,8 @@ pub struct PersonRow {
     pub role: Role,
     /// They may sign in.
     pub active: bool,
+    /// They have a second factor.
+    pub second: bool,
     /// When the account was made.
     pub created: When,
     /// Their last sign-in.
@@ -79,6 +83,7 @@ pub fn routes() -> Router<Web> {
         .route("/people/{id}/disable", post(disable))
         .route("/people/{id}/enable", post(enable))
         .route("/people/{id}/link", post(new_link))
+        .route("/people/{id}/second-factor", post(remove_second))
 }
 
 async fn people(State(web): State<Web>, who: Signed) -> Result<Response, Failure> {
@@ -90,6 +95,7 @@ async fn page(web: &Web, who: &Signed) -> Result<PeoplePage, Failure> {
     let seen = who.seen(web.engine.ambient().now());
     let mut tx = web.engine.db().read().await?;
     let (users, last) = (users(&mut tx).await?, last_sign_ins(&mut tx).await?);
+    let holders = holders(&mut tx).await?;
     let layout = list::rail(&mut tx, who.layout("People", Section::People).await).await?;
     drop(tx);
     let row = |user: UserRow| PersonRow {
@@ -98,6 +104,7 @@ async fn page(web: &Web, who: &Signed) -> Result<PeoplePage, Failure> {
         roles: roles(user.role),
         role: user.role,
         active: user.disabled_at.is_none(),
+        second: holders.contains(&user.id),
         created: When::at(user.created_at, seen),
         seen: last.iter().find(|(name, _)| *name == user.name).map(|(_, at)| When::at(*at, seen)),
         own: user.id == who.user.id,
@@ -227,4 +234,28 @@ async fn new_link(
     posted.who.require(Right::ManagePeople)?;
     let name = person(&web, &id).await?.name;
     show_link(&web, &posted.who, name).await
+}
+
+/// For somebody whose phone is lost: they sign in with the password alone, and set up another.
+async fn remove_second(
+    State(web): State<Web>,
+    Path(id): Path<String>,
+    posted: Posted,
+) -> Result<Response, Failure> {
+    let Posted { mut who, fields } = posted;
+    who.require(Right::ManagePeople)?;
+    let user = person(&web, &id).await?;
+    let action = format!("/people/{}/second-factor", user.id);
+    let what = format!("Then the second factor of {} is removed.", user.name);
+    if let Some(page) =
+        confirm::fresh(&web, &mut who, &fields, &Asks { action: &action, what: &what, back: "/people" })
+            .await?
+    {
+        return Ok(page);
+    }
+    let actor = who.actor();
+    let (db, ambient) = (web.engine.db(), web.engine.ambient());
+    let outcome = accounts::remove_factors(db, ambient, &user.name, &who.by(&actor)).await;
+    let done = format!("{} has no second factor any more, and has to sign in again.", user.name);
+    answer(&web, &who, outcome, done).await
 }

@@ -40,6 +40,9 @@ pub const ACTIONS: &[(&str, &str)] = &[
     ("export", "took records away as a file"),
     ("sign_in", "signed in"),
     ("sign_in_failed", "failed to sign in"),
+    ("password_right", "gave their password"),
+    ("second_factor_failed", "failed to show a second factor"),
+    ("confirm", "confirmed that it was they"),
     ("sign_out", "signed out"),
     ("user_add", "added a person"),
     ("user_role", "changed a person's role"),
@@ -48,6 +51,11 @@ pub const ACTIONS: &[(&str, &str)] = &[
     ("link", "made a one-time link"),
     ("password_set", "set a password by a link"),
     ("password_change", "changed a password"),
+    ("second_factor_on", "set up a second factor"),
+    ("second_factor_off", "turned a second factor off"),
+    ("second_factor_remove", "removed a person's second factor"),
+    ("recovery_codes", "made recovery codes"),
+    ("recovery_code_used", "used up a recovery code"),
     ("token_create", "made an access token"),
     ("secret_set", "stored a secret"),
     ("secret_remove", "removed a secret"),
@@ -68,7 +76,7 @@ pub fn what(action: &str) -> String {
 /// With what result, in words, and whether it was refused or failed.
 pub fn result(row: &AuditRow) -> (String, bool) {
     // Refused as well, but nothing was to be sent.
-    if row.action == "sign_in_failed" {
+    if matches!(row.action.as_str(), "sign_in_failed" | "second_factor_failed") {
         return ("Refused".to_owned(), true);
     }
     if let Ok(verdict) = row.result.parse::<VerdictKind>() {

@@ -135,13 +135,13 @@ async fn an_approval_needs_a_fresh_sign_in(db: TestDatabase) {
     let mut berta = berta(&desk).await;
     desk.app.clock.advance(Duration::from_mins(6));
     let page = berta.get(&place).await.expect(200);
-    assert!(page.words().contains("Your password, once more"), "{}", page.words());
+    assert!(page.words().contains("you will be asked to confirm that it is you"), "{}", page.words());
     let id = page.field("action_id");
     for password in ["", "wrong"] {
         let fields = [("action_id", &*id), ("password", password), ("word", "fine")];
         let reply = berta.post(&format!("{place}/approve"), &fields).await.expect(422);
-        assert!(reply.words().contains("Give your password once more"), "{}", reply.words());
-        assert!(reply.words().contains("fine") && reply.field("action_id") == id);
+        assert!(reply.words().contains("Confirm that it is you"), "{}", reply.words());
+        assert_eq!((reply.field("word"), reply.field("action_id")), ("fine".to_owned(), id.clone()));
     }
     let fields = [("action_id", &*id), ("password", PASSWORD)];
     berta.post(&format!("{place}/approve"), &fields).await.location();

@@ -84,7 +84,7 @@ async fn an_override_needs_a_fresh_sign_in(db: TestDatabase) {
     let mut anton = desk.signed_in(Role::Approver).await;
     desk.app.clock.advance(Duration::from_mins(5));
     let form = anton.get(&path).await.expect(200);
-    assert!(form.words().contains("Your password, once more"), "{}", form.words());
+    assert!(form.words().contains("you will be asked to confirm that it is you"), "{}", form.words());
     let before = business(&desk.app).await;
     let good = [
         ("mode", "new_effect"),
@@ -94,8 +94,10 @@ async fn an_override_needs_a_fresh_sign_in(db: TestDatabase) {
         ("action_id", "a"),
     ];
     let without = anton.post(&path, &good).await.expect(422);
-    assert!(without.words().contains("Give your password once more"), "{}", without.words());
-    assert!(without.text.contains("the customer waits"), "what was typed is still there");
+    assert!(without.words().contains("Confirm that it is you"), "{}", without.words());
+    for (name, value) in good {
+        assert_eq!(without.field(name), value, "what was typed goes along");
+    }
     assert_eq!(business(&desk.app).await, before);
     let with = |password: &'static str| {
         let mut fields = good.to_vec();

@@ -4,5 +4,7 @@
 
 mod csp_and_headers;
 mod csrf;
+mod passkeys;
 mod roles;
+mod second_factor;
 mod sessions;

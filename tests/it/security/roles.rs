@@ -16,6 +16,9 @@ on_both!(every_route_is_open_to_whom_it_should_be);
 const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/", [303, 200, 200, 200, 200]),
     ("get", "/account", [303, 200, 200, 200, 200]),
+    // Nothing waits for its first code, so that there is no page.
+    ("get", "/account/second-factor/app", [303, 303, 303, 303, 303]),
+    ("get", "/account/second-factor", [303, 200, 200, 200, 200]),
     ("get", "/approvals", [303, 200, 200, 200, 200]),
     ("get", "/approvals/{id}", [303, 404, 404, 404, 404]),
     ("get", "/audit", [303, 200, 200, 200, 200]),
@@ -24,6 +27,7 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/bulk/{id}", [303, 404, 404, 404, 404]),
     // The address is no cause's here: whoever may look is told so.
     ("get", "/causes/{id}", [303, 404, 404, 404, 404]),
+    ("get", "/confirm", [303, 200, 200, 200, 200]),
     ("get", "/dead-letters", [303, 200, 200, 200, 200]),
     ("get", "/dead-letters/{id}", [303, 200, 200, 200, 200]),
     // What one may not do is shown with the right that it needs.
@@ -36,6 +40,8 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     // It speaks to pages that listen, and these do not.
     ("get", "/live", [303, 400, 400, 400, 400]),
     ("get", "/login", [200, 303, 303, 303, 303]),
+    // Nobody's second factor is awaited.
+    ("get", "/login/second", [303, 303, 303, 303, 303]),
     ("get", "/operations", [303, 200, 200, 200, 200]),
     ("get", "/operations/{id}", [303, 404, 404, 404, 404]),
     ("get", "/people", [303, 403, 403, 403, 200]),
@@ -43,6 +49,13 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/types/{name}", [303, 404, 404, 404, 404]),
     ("get", "/setup/{token}", [404, 404, 404, 404, 404]),
     ("post", "/account/password", [303, 422, 422, 422, 422]),
+    ("post", "/account/second-factor/app/confirm", [303, 303, 303, 303, 303]),
+    ("post", "/account/second-factor/app/off", [303, 404, 404, 404, 404]),
+    ("post", "/account/second-factor/app", [303, 303, 303, 303, 303]),
+    ("post", "/account/second-factor/codes", [303, 409, 409, 409, 409]),
+    // The desk is reached by a number, where there are no passkeys.
+    ("post", "/account/second-factor/passkeys", [303, 409, 409, 409, 409]),
+    ("post", "/account/second-factor/passkeys/{id}/remove", [303, 404, 404, 404, 404]),
     ("post", "/account/sign-out", [303, 303, 303, 303, 303]),
     ("post", "/account/zone", [303, 422, 422, 422, 422]),
     ("post", "/audit/export", [303, 403, 200, 200, 200]),
@@ -56,6 +69,7 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("post", "/approvals/{id}/approve", [303, 403, 403, 404, 404]),
     ("post", "/approvals/{id}/refuse", [303, 403, 403, 404, 404]),
     ("post", "/approvals/{id}/withdraw", [303, 404, 404, 404, 404]),
+    ("post", "/confirm", [303, 303, 303, 303, 303]),
     ("post", "/dead-letters/{id}/assign", [303, 403, 422, 422, 422]),
     ("post", "/dead-letters/{id}/correct", [303, 403, 422, 422, 422]),
     ("post", "/dead-letters/{id}/note", [303, 403, 422, 422, 422]),
@@ -67,6 +81,7 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("post", "/destinations/{name}/pause", [303, 403, 404, 404, 404]),
     ("post", "/destinations/{name}/resume", [303, 403, 404, 404, 404]),
     ("post", "/login", [422, 422, 422, 422, 422]),
+    ("post", "/login/second", [303, 303, 303, 303, 303]),
     ("post", "/logout", [303, 303, 303, 303, 303]),
     ("post", "/operations/{id}/ask", [303, 403, 404, 404, 404]),
     ("post", "/operations/{id}/attempts/{attempt}/answer", [303, 403, 404, 404, 404]),
@@ -77,6 +92,7 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("post", "/people/{id}/disable", [303, 403, 403, 403, 404]),
     ("post", "/people/{id}/enable", [303, 403, 403, 403, 404]),
     ("post", "/people/{id}/link", [303, 403, 403, 403, 404]),
+    ("post", "/people/{id}/second-factor", [303, 403, 403, 403, 404]),
     ("post", "/people/{id}/role", [303, 403, 403, 403, 422]),
     ("post", "/views", [303, 303, 303, 303, 303]),
     ("post", "/views/{id}/delete", [303, 404, 404, 404, 404]),
