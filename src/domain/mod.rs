@@ -82,6 +82,7 @@ pub mod keyring;
 pub mod lookup;
 pub mod operation;
 pub mod retry;
+pub mod sign_in;
 pub mod time;
 pub mod verdict;
 pub mod webhook;

@@ -108,6 +108,7 @@ pub mod overrides;
 pub mod results;
 pub mod retention;
 pub mod sessions;
+pub mod tries;
 mod types;
 pub mod views;
 pub mod work;
@@ -345,6 +346,7 @@ fn migrator() -> Migrator {
         (7, "bulk", include_str!("../../migrations/0007_bulk.sql")),
         (8, "causes", include_str!("../../migrations/0008_causes.sql")),
         (9, "desk", include_str!("../../migrations/0009_desk.sql")),
+        (11, "doors", include_str!("../../migrations/0011_doors.sql")),
     ];
     let migrations = scripts
         .into_iter()

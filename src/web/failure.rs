@@ -211,7 +211,8 @@ impl From<ActionError> for Failure {
             | ActionError::Busy(_)
             | ActionError::IdReused
             | ActionError::NotOpen(_)
-            | ActionError::Settled(_) => Self::Conflict(sentence(&error.to_string())),
+            | ActionError::Settled(_)
+            | ActionError::Changed(_) => Self::Conflict(sentence(&error.to_string())),
             ActionError::Gate(_) | ActionError::Answer(_) => Self::Broken(chain(&error)),
         }
     }
@@ -223,9 +224,13 @@ impl From<AccountError> for Failure {
             AccountError::Store(_) | AccountError::Hash(_) => Self::Broken(chain(&error)),
             AccountError::Unknown(_) => Self::NotFound,
             AccountError::Link => Self::Link,
-            AccountError::Name(_) | AccountError::Password(_) | AccountError::LastAdmin(_) => {
-                Self::Conflict(sentence(&error.to_string()))
-            }
+            AccountError::Forbidden(needs) => Self::Forbidden(format!("You need {needs}.")),
+            AccountError::Name(_)
+            | AccountError::Password(_)
+            | AccountError::Present
+            | AccountError::LastAdmin(_)
+            | AccountError::ShutOut(_)
+            | AccountError::Later(_) => Self::Conflict(sentence(&error.to_string())),
         }
     }
 }

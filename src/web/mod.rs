@@ -5,6 +5,7 @@
 //! whose fields are shaped for display, beside a template that only places them. Whoever fills a
 //! page decides; the template does not compute.
 
+pub mod agent;
 pub mod api;
 pub mod assets;
 pub mod chart;
@@ -20,7 +21,6 @@ pub mod pages;
 pub mod request_id;
 pub mod sessions;
 pub mod tell;
-pub mod throttle;
 pub mod timeline;
 pub mod typed;
 pub mod view;
@@ -57,8 +57,6 @@ pub struct Web {
     pub engine: Engine,
     /// Who holds which token, for a second.
     pub(crate) tokens: api::tokens::Tokens,
-    /// Who tried how many passwords.
-    pub(crate) throttle: throttle::Throttle,
     /// When this process began to answer.
     pub(crate) started: Timestamp,
     /// Open pages that wait for news.
@@ -88,8 +86,7 @@ pub fn router(engine: Engine) -> Router {
 fn build(engine: Engine, live: live::Live) -> Router {
     let https = engine.config().server.public_url.scheme() == "https";
     let started = engine.ambient().now();
-    let (tokens, throttle) = (api::tokens::Tokens::default(), throttle::Throttle::default());
-    let web = Web { engine, tokens, throttle, started, live };
+    let web = Web { engine, tokens: api::tokens::Tokens::default(), started, live };
     let statics = Router::new().route("/static/{name}", get(assets::serve)).layer(CompressionLayer::new());
     let desk = pages::routes()
         .merge(live::routes())
@@ -131,9 +128,8 @@ fn header_layer(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer
 }
 
 fn session_layer(web: &Web, https: bool) -> SessionManagerLayer<Sessions> {
-    let store = Sessions::new(web.engine.db().clone(), web.engine.ambient().clone());
-    let idle = i64::try_from(guard::IDLE.as_secs()).unwrap_or(900);
-    SessionManagerLayer::new(store)
+    let idle = i64::try_from(web.engine.config().auth.idle.as_secs()).unwrap_or(i64::MAX);
+    SessionManagerLayer::new(Sessions::new(&web.engine))
         // The prefix makes browsers insist on Secure and on this very host.
         .with_name(if https { "__Host-dlo" } else { "dlo" })
         .with_secure(https)

@@ -21,9 +21,11 @@ pub mod operation;
 pub mod operations;
 pub mod override_form;
 pub mod people;
+pub mod person;
 pub mod replay;
 pub mod resolve;
 pub mod status;
+pub mod tokens;
 pub mod triage;
 pub mod types;
 pub mod verdict;
@@ -59,4 +61,6 @@ pub fn routes() -> Router<Web> {
         .merge(access::routes())
         .merge(account::routes())
         .merge(people::routes())
+        .merge(person::routes())
+        .merge(tokens::routes())
 }

@@ -40,6 +40,7 @@ pub const ACTIONS: &[(&str, &str)] = &[
     ("sign_in", "signed in"),
     ("sign_in_failed", "failed to sign in"),
     ("sign_out", "signed out"),
+    ("session_end", "ended a session"),
     ("user_add", "added a person"),
     ("user_role", "changed a person's role"),
     ("user_disable", "shut a person out"),

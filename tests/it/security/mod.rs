@@ -4,5 +4,9 @@
 
 mod csp_and_headers;
 mod csrf;
+mod passwords;
+mod reset;
 mod roles;
 mod sessions;
+mod sign_in_throttling;
+mod step_up_and_two_people;
