@@ -54,6 +54,7 @@ fn tables_of_later_versions_and_sign_in() {
             "dlo.toml:4: auth.longest: must not be shorter than idle",
         ],
     )]);
+    says(&[("[auth]\nidle = \"59s\"\n", &["dlo.toml:2: auth.idle: must be at least 1m"])]);
 }
 
 #[test]

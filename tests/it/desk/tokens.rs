@@ -43,13 +43,16 @@ async fn a_token_is_made_shown_once_used_and_revoked(db: TestDatabase) {
     let list = boss.get("/tokens").await.expect(200);
     assert!(!list.text.contains(&secret), "it is shown once");
     let shown = row(&list, "<b>shop</b>");
-    assert_eq!(shown, "<b>shop</b> read Works lapses in 90 d never just now by admin Revoke <b>shop</b>");
+    assert_eq!(
+        shown,
+        "<b>shop</b> read Works lapses in 90 d never used made just now by admin Revoke <b>shop</b>"
+    );
 
     let header = format!("Bearer {secret}");
     desk.call(Method::GET, "/api/v1/operations", &header, "").await.expect(200);
     desk.app.clock.advance(Duration::from_mins(3));
     let list = boss.get("/tokens").await.expect(200);
-    assert!(row(&list, "<b>shop</b>").contains("3 min ago 3 min ago by admin"), "{}", list.words());
+    assert!(row(&list, "<b>shop</b>").contains("used 3 min ago made 3 min ago by admin"), "{}", list.words());
 
     let html = scraper::Html::parse_document(&list.text);
     let forms = scraper::Selector::parse(".tokens form").unwrap();

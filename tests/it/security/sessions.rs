@@ -226,9 +226,14 @@ async fn people_see_where_they_are_signed_in_and_end_what_they_like(db: TestData
     let page = here.get("/account").await.expect(200);
     let rows = page.all(".sessions tbody tr");
     assert_eq!(rows.len(), 2, "{rows:?}");
-    assert!(rows[0].0.starts_with("Firefox on Linux unknown just now with a password just now"), "{rows:?}");
+    assert!(
+        rows[0]
+            .0
+            .starts_with("Firefox on Linux from unknown signed in just now with a password used just now"),
+        "{rows:?}"
+    );
     assert!(rows[0].0.ends_with("This one"), "{rows:?}");
-    assert!(rows[1].0.starts_with("Chrome on an iPhone unknown 10 min ago"), "{rows:?}");
+    assert!(rows[1].0.starts_with("Chrome on an iPhone from unknown signed in 10 min ago"), "{rows:?}");
     assert!(!page.text.contains(here.cookie.as_deref().unwrap().trim_start_matches("dlo=")));
 
     // Used, it is the last used one; its last use is written down to the minute.
@@ -236,7 +241,9 @@ async fn people_see_where_they_are_signed_in_and_end_what_they_like(db: TestData
     assert!(phone.is_in().await);
     let rows = here.get("/account").await.all(".sessions tbody tr");
     assert!(
-        rows[0].0.starts_with("Chrome on an iPhone unknown 12 min ago with a password just now"),
+        rows[0].0.starts_with(
+            "Chrome on an iPhone from unknown signed in 12 min ago with a password used just now"
+        ),
         "{rows:?}"
     );
 
