@@ -3,11 +3,16 @@
 //! database, in envelopes.
 
 mod codes;
+mod guessable;
 mod links;
 pub mod passkeys;
 mod passwords;
 mod secrets;
+mod sessions;
 mod tokens;
+pub mod tries;
+
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -17,21 +22,23 @@ pub use codes::{
     remove_factors, turn_off_app, waiting_app,
 };
 pub use links::{LINK_LASTS, LinkFor, first_link, link_details, link_for, make_link, use_link};
-pub use passwords::{MAX_PASSWORD, MIN_PASSWORD, password_fits};
+pub use passwords::{MAX_PASSWORD, MIN_PASSWORD, NewPassword};
 pub use secrets::{
     Envelopes, MAX_SECRET, Rotation, SECRETS_SINCE, open_secrets, remove_secret, rotate_keys, set_secret,
 };
+pub use sessions::{end_session, sessions, sign_out, sign_out_everywhere};
 pub use tokens::{create_token, revoke_token, token_holder};
 
-use crate::domain::actor::{Actor, Role};
+use crate::domain::actor::{Actor, Right, Role};
 use crate::domain::ambient::Ambient;
 use crate::domain::envelope::EnvelopeError;
 use crate::domain::filter::RESERVED_NAMES;
 use crate::domain::zone::Zone;
 use crate::store::accounts::{self, UserRow};
 use crate::store::audit::{self, AuditRow};
-use crate::store::{Commit, Db, StoreError, Tx, factors, sessions};
-use passwords::{hash_password, verify};
+use crate::store::{Commit, Db, StoreError, Tx, factors, sessions as stored_sessions};
+use passwords::{Verified, verify};
+use tries::{Try, What};
 
 /// Why something about an account was refused.
 #[derive(Debug, thiserror::Error)]
@@ -39,9 +46,18 @@ pub enum AccountError {
     /// The name is taken, or no name.
     #[error("{0}")]
     Name(String),
-    /// The password is too short or too long.
+    /// They may not.
+    #[error("you need {0}")]
+    Forbidden(String),
+    /// Too many were tried: how long to wait before the next try.
+    #[error("there were too many tries; wait, then try again")]
+    Later(Duration),
+    /// The password is too short, too long or easy to guess.
     #[error("{0}")]
     Password(String),
+    /// The present password, which is needed for a new one, is another.
+    #[error("the present password is not right")]
+    Present,
     /// No secret can be stored so.
     #[error("{0}")]
     Secret(String),
@@ -54,9 +70,9 @@ pub enum AccountError {
     /// A second factor cannot be changed like that as things stand.
     #[error("{0}")]
     Factor(String),
-    /// Whoever asks lacks a right; the text says which.
-    #[error("you need {0}")]
-    Forbidden(String),
+    /// A link would let nobody in.
+    #[error("{0} is disabled; let them in again first")]
+    ShutOut(String),
     /// The link was used, lapsed or never existed.
     #[error("this link is no longer valid; ask for a new one")]
     Link,
@@ -86,17 +102,28 @@ pub struct By<'a> {
 /// Checks a sign-in. The same work and the same answer for a wrong password, an unknown name and a
 /// disabled account, so that none can be told from the others.
 pub async fn sign_in(db: &Db, name: &str, password: String) -> Result<Option<UserRow>, AccountError> {
-    let mut tx = db.read().await?;
-    let user = accounts::user_by_name(&mut tx, &name.replace('\0', "")).await?;
-    drop(tx);
-    let hash = user.as_ref().and_then(|user| user.password_hash.clone());
-    let matches = verify(password, hash).await?;
-    Ok(user.filter(|user| matches && user.disabled_at.is_none()))
+    Ok(checked(db, name, password).await?.0)
 }
 
-/// Checks a password at a door, and puts on record that it was tried, and that somebody came in by it
-/// where nothing more is asked. A name that nobody has is not written down: it may be a password,
-/// typed into the wrong field.
+/// The same, with a stronger hash of the password where there is one.
+async fn checked(
+    db: &Db,
+    name: &str,
+    password: String,
+) -> Result<(Option<UserRow>, Option<String>), AccountError> {
+    let mut tx = db.read().await?;
+    let user = accounts::user_by_name(&mut tx, name).await?;
+    drop(tx);
+    let hash = user.as_ref().and_then(|user| user.password_hash.clone());
+    let Verified { fits, stronger } = verify(password, hash).await?;
+    let user = user.filter(|user| fits && user.disabled_at.is_none());
+    Ok((user, stronger))
+}
+
+/// Checks a password at a door: not too often ([`AccountError::Later`]), and on record that it was
+/// tried, and that somebody came in by it where nothing more is asked. A name that nobody has is not
+/// written down: it may be a password, typed into the wrong field. A password that was hashed with
+/// less work than is usual now is hashed again.
 pub async fn sign_in_from(
     db: &Db,
     ambient: &Ambient,
@@ -105,17 +132,24 @@ pub async fn sign_in_from(
     purpose: Purpose,
     origin: &str,
 ) -> Result<Option<UserRow>, AccountError> {
-    let user = sign_in(db, name, password).await?;
+    let attempt = Try { what: What::Password, name, address: origin };
+    tries::begin(db, ambient, &attempt).await?;
+    let (user, stronger) = checked(db, name, password).await?;
     let mut tx = db.begin().await?;
     let known = match &user {
         Some(user) => Some(user.clone()),
-        None => accounts::user_by_name(&mut tx, &name.replace('\0', "")).await?,
+        None => accounts::user_by_name(&mut tx, name).await?,
     };
     let action = match &user {
         None => "sign_in_failed",
         Some(user) if factors::held(&mut tx, user.id).await?.any() => "password_right",
         Some(_) => purpose.action(),
     };
+    let mut rehashed = false;
+    if let (Some(user), Some(stronger)) = (&user, stronger) {
+        let weaker = user.password_hash.as_deref().unwrap_or_default();
+        rehashed = accounts::replace_password(&mut tx, user.id, weaker, &stronger).await?;
+    }
     let row = AuditRow {
         id: ambient.id(),
         at: ambient.now(),
@@ -127,6 +161,7 @@ pub async fn sign_in_from(
         reason: None,
         result: if user.is_some() { "done" } else { "refused" }.to_owned(),
         detail: match (&user, &known) {
+            (Some(_), _) if rehashed => "the password is hashed with more work now".to_owned(),
             (Some(_), _) => String::new(),
             (None, Some(known)) if known.disabled_at.is_some() => "the account is disabled".to_owned(),
             (None, Some(_)) => "the password was not right".to_owned(),
@@ -136,6 +171,9 @@ pub async fn sign_in_from(
     };
     audit::insert(&mut tx, &row).await?;
     tx.commit(Commit::Account).await?;
+    if user.is_some() {
+        tries::succeeded(db, &attempt).await?;
+    }
     Ok(user)
 }
 
@@ -145,12 +183,13 @@ pub async fn add_user(
     ambient: &Ambient,
     name: &str,
     role: Role,
-    password: Option<String>,
+    password: Option<NewPassword>,
     by: &By<'_>,
 ) -> Result<UserRow, AccountError> {
+    permitted(by, Right::ManagePeople)?;
     let name = checked_name(name)?;
     let password_hash = match password {
-        Some(password) => Some(hash_password(password).await?),
+        Some(password) => Some(password.hash(&name).await?),
         None => None,
     };
     let now = ambient.now();
@@ -180,30 +219,34 @@ pub async fn set_role(
     role: Role,
     by: &By<'_>,
 ) -> Result<(), AccountError> {
+    permitted(by, Right::ManagePeople)?;
     let mut tx = db.begin().await?;
     let user = known(&mut tx, name).await?;
     if role != Role::Admin {
         keep_an_admin(&mut tx, &user).await?;
     }
     accounts::set_role(&mut tx, user.id, role).await?;
-    sessions::delete_of_user(&mut tx, user.id).await?;
+    stored_sessions::delete_of_user(&mut tx, user.id).await?;
     note(&mut tx, ambient, by, "user_role", &format!("{name}: {} to {role}", user.role)).await?;
     Ok(tx.commit(Commit::Account).await?)
 }
 
 /// Shuts a person out, at once.
 pub async fn disable(db: &Db, ambient: &Ambient, name: &str, by: &By<'_>) -> Result<(), AccountError> {
+    permitted(by, Right::ManagePeople)?;
     let mut tx = db.begin().await?;
     let user = known(&mut tx, name).await?;
     keep_an_admin(&mut tx, &user).await?;
     accounts::disable(&mut tx, user.id, ambient.now()).await?;
-    sessions::delete_of_user(&mut tx, user.id).await?;
+    accounts::void_links(&mut tx, user.id).await?;
+    stored_sessions::delete_of_user(&mut tx, user.id).await?;
     note(&mut tx, ambient, by, "user_disable", name).await?;
     Ok(tx.commit(Commit::Account).await?)
 }
 
 /// Lets a person in again who was shut out, with the role and the password that they had.
 pub async fn enable(db: &Db, ambient: &Ambient, name: &str, by: &By<'_>) -> Result<(), AccountError> {
+    permitted(by, Right::ManagePeople)?;
     let mut tx = db.begin().await?;
     let user = known(&mut tx, name).await?;
     accounts::enable(&mut tx, user.id).await?;
@@ -228,17 +271,18 @@ pub async fn change_password(
     ambient: &Ambient,
     name: &str,
     present: String,
-    new: String,
+    new: NewPassword,
     by: &By<'_>,
 ) -> Result<(), AccountError> {
     if sign_in(db, name, present).await?.is_none() {
-        return Err(AccountError::Password("the present password is not right".to_owned()));
+        return Err(AccountError::Present);
     }
-    let hash = hash_password(new).await?;
+    let hash = new.hash(name).await?;
     let mut tx = db.begin().await?;
     let user = known(&mut tx, name).await?;
     accounts::set_password(&mut tx, user.id, &hash).await?;
-    sessions::delete_of_user(&mut tx, user.id).await?;
+    accounts::void_links(&mut tx, user.id).await?;
+    stored_sessions::delete_of_user(&mut tx, user.id).await?;
     note(&mut tx, ambient, by, "password_change", name).await?;
     Ok(tx.commit(Commit::Account).await?)
 }
@@ -249,20 +293,6 @@ pub async fn set_zone(db: &Db, name: &str, zone: Zone) -> Result<(), AccountErro
     let mut tx = db.begin().await?;
     let user = known(&mut tx, name).await?;
     accounts::set_zone(&mut tx, user.id, zone.name()).await?;
-    Ok(tx.commit(Commit::Account).await?)
-}
-
-/// Ends all of a person's sessions.
-pub async fn sign_out_everywhere(
-    db: &Db,
-    ambient: &Ambient,
-    name: &str,
-    by: &By<'_>,
-) -> Result<(), AccountError> {
-    let mut tx = db.begin().await?;
-    let user = known(&mut tx, name).await?;
-    sessions::delete_of_user(&mut tx, user.id).await?;
-    note(&mut tx, ambient, by, "sign_out", "everywhere").await?;
     Ok(tx.commit(Commit::Account).await?)
 }
 
@@ -300,6 +330,11 @@ async fn note_as(
         origin: by.origin.to_owned(),
     };
     audit::insert(tx, &row).await
+}
+
+/// Refuses whoever may not, whatever the page before let through.
+fn permitted(by: &By<'_>, right: Right) -> Result<(), AccountError> {
+    if by.actor.may(right) { Ok(()) } else { Err(AccountError::Forbidden(by.actor.needs(right))) }
 }
 
 async fn known(tx: &mut Tx, name: &str) -> Result<UserRow, AccountError> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{AccountError, By, checked_name, hash_password, hash_secret, known, note};
-use crate::domain::actor::{Actor, Role};
+use super::{AccountError, By, NewPassword, checked_name, hash_secret, known, note, permitted};
+use crate::domain::actor::{Actor, Right, Role};
 use crate::domain::ambient::Ambient;
 use crate::domain::time::Timestamp;
 use crate::store::accounts::{self, UserRow};
@@ -15,18 +15,27 @@ use crate::store::{Commit, Db, Tx, sessions};
 /// How long a one-time link works.
 pub const LINK_LASTS: Duration = Duration::from_mins(30);
 
-/// Makes a one-time link's secret: for a person's password, or for the first account.
+/// Makes a one-time link's secret: for a person's password, or for the first account. It takes the
+/// place of a person's earlier link.
 pub async fn make_link(
     db: &Db,
     ambient: &Ambient,
     user: Option<&str>,
     by: &By<'_>,
 ) -> Result<String, AccountError> {
+    permitted(by, Right::ManagePeople)?;
     let now = ambient.now();
     let secret = URL_SAFE_NO_PAD.encode(ambient.secret());
     let mut tx = db.begin().await?;
     let user_id = match user {
-        Some(name) => Some(known(&mut tx, name).await?.id),
+        Some(name) => {
+            let user = known(&mut tx, name).await?;
+            if user.disabled_at.is_some() {
+                return Err(AccountError::ShutOut(user.name));
+            }
+            accounts::void_links(&mut tx, user.id).await?;
+            Some(user.id)
+        }
         None => None,
     };
     accounts::insert_link(&mut tx, &hash_secret(&secret), user_id, now, now.plus(LINK_LASTS)).await?;
@@ -74,11 +83,13 @@ pub async fn use_link(
     ambient: &Ambient,
     secret: &str,
     name: &str,
-    password: String,
+    password: NewPassword,
     origin: &str,
 ) -> Result<String, AccountError> {
-    link_for(db, ambient, secret).await?;
-    let hash = hash_password(password).await?;
+    let hash = match link_for(db, ambient, secret).await? {
+        LinkFor::FirstAdmin => password.hash(name).await?,
+        LinkFor::Password(name) => password.hash(&name).await?,
+    };
     let now = ambient.now();
     let mut tx = db.begin().await?;
     let (purpose, _) = link(&mut tx, ambient, secret).await?;
@@ -106,6 +117,7 @@ pub async fn use_link(
         LinkFor::Password(name) => {
             let user = known(&mut tx, &name).await?;
             accounts::set_password(&mut tx, user.id, &hash).await?;
+            accounts::void_links(&mut tx, user.id).await?;
             sessions::delete_of_user(&mut tx, user.id).await?;
             (name, "password_set")
         }
@@ -120,7 +132,8 @@ async fn link(tx: &mut Tx, ambient: &Ambient, secret: &str) -> Result<(LinkFor, 
     let row = accounts::link(tx, &hash_secret(secret), ambient.now()).await?.ok_or(AccountError::Link)?;
     match row.user_id {
         Some(id) => {
-            let user = accounts::user_by_id(tx, id).await?.ok_or(AccountError::Link)?;
+            let user = accounts::user_by_id(tx, id).await?.filter(|user| user.disabled_at.is_none());
+            let user = user.ok_or(AccountError::Link)?;
             Ok((LinkFor::Password(user.name), row.expires_at))
         }
         // Somebody else was first.

@@ -8,7 +8,7 @@ use clap::Subcommand;
 use super::args;
 use super::context::{Context, ORIGIN, setup_link};
 use super::text::{clean, print, table};
-use crate::accounts::{self, MAX_PASSWORD};
+use crate::accounts::{self, MAX_PASSWORD, NewPassword};
 use crate::domain::actor::Role;
 use crate::store::accounts as stored;
 
@@ -56,7 +56,7 @@ pub(super) async fn run(context: &Context, command: Command) -> anyhow::Result<(
     let (db, ambient, by) = (&context.db, &context.ambient, context.by());
     match command {
         Command::Add { name, role, password_stdin } => {
-            let password = if password_stdin { Some(read_password()?) } else { None };
+            let password = if password_stdin { Some(read_password(context)?) } else { None };
             let with_link = password.is_none();
             let user = accounts::add_user(db, ambient, &name, role, password, &by).await?;
             let done = format!("Added {} as {role}.", user.name);
@@ -75,7 +75,7 @@ pub(super) async fn run(context: &Context, command: Command) -> anyhow::Result<(
             link(context, &name, "The old password works until the new one is set.").await
         }
         Command::Reset { name, password_stdin: true } => {
-            let password = read_password()?;
+            let password = read_password(context)?;
             let secret = accounts::make_link(db, ambient, Some(&name), &by).await?;
             accounts::use_link(db, ambient, &secret, &name, password, ORIGIN).await?;
             print(&format!("{} has a new password; their sessions ended.\n", clean(&name)))
@@ -118,7 +118,7 @@ pub(super) fn day(at: crate::domain::time::Timestamp) -> String {
 }
 
 /// The first line of stdin, which a prompt or a password store wrote.
-fn read_password() -> anyhow::Result<String> {
+fn read_password(context: &Context) -> anyhow::Result<NewPassword> {
     let mut line = String::new();
     let most = u64::try_from(MAX_PASSWORD * 4 + 2).unwrap_or(u64::MAX);
     std::io::stdin().lock().take(most).read_line(&mut line).context("the password cannot be read")?;
@@ -126,5 +126,6 @@ fn read_password() -> anyhow::Result<String> {
     if password.is_empty() {
         bail!("the first line of stdin holds no password");
     }
-    Ok(password.to_owned())
+    let host = context.config.server.public_url.host_str().unwrap_or_default();
+    Ok(NewPassword::from(password).at(host))
 }

@@ -6,6 +6,9 @@ use super::reader::{Item, Table};
 use super::words::suggest;
 use crate::domain::actor::Role;
 
+/// Sessions that end sooner are of no use.
+const SHORTEST: Duration = Duration::from_mins(1);
+
 /// How people sign in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Auth {
@@ -29,6 +32,9 @@ pub(super) fn read(table: Option<Table<'_>>) -> Auth {
     let Some(table) = table else { return defaults };
     let idle = table.duration("idle").unwrap_or(defaults.idle);
     let longest = table.duration("longest").unwrap_or(defaults.longest);
+    if idle < SHORTEST {
+        table.mistake("idle", "must be at least 1m");
+    }
     if longest < idle {
         table.mistake("longest", "must not be shorter than idle");
     }

@@ -114,7 +114,7 @@ impl<'a> Colleague<'a> {
         let id = self.action_id();
         let why = "The bank shows no charge for this order, and the customer agrees to be charged again.";
         let request = self.request(&id, why);
-        approvals::ask(self.engine.gate(), letter, OverrideMode::NewEffect, &request).await?;
+        approvals::ask(self.engine.gate(), letter, OverrideMode::NewEffect, None, &request).await?;
         Ok(())
     }
 

@@ -33,14 +33,14 @@ pub(super) async fn let_in(db: &Db, ambient: &Ambient) -> Result<String, Account
     for (name, role, _) in PEOPLE {
         match known.iter().find(|user| user.name == name) {
             None => {
-                accounts::add_user(db, ambient, name, role, Some(password.clone()), &by).await?;
+                accounts::add_user(db, ambient, name, role, Some(password.as_str().into()), &by).await?;
             }
             Some(user) => {
                 if user.role != role {
                     accounts::set_role(db, ambient, name, role, &by).await?;
                 }
                 let secret = accounts::make_link(db, ambient, Some(name), &by).await?;
-                accounts::use_link(db, ambient, &secret, name, password.clone(), ORIGIN).await?;
+                accounts::use_link(db, ambient, &secret, name, password.as_str().into(), ORIGIN).await?;
             }
         }
     }

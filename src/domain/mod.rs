@@ -85,6 +85,7 @@ pub mod lookup;
 pub mod name;
 pub mod operation;
 pub mod retry;
+pub mod sign_in;
 pub mod time;
 pub mod verdict;
 pub mod webhook;

@@ -3,6 +3,7 @@
 
 use uuid::Uuid;
 
+use super::facts::Facts;
 pub use super::preview::preview;
 pub use super::resolve::{Resolve, resolve};
 use super::thread::Thread;
@@ -58,6 +59,9 @@ pub enum ActionError {
     /// It is closed, or being tried again.
     #[error("this dead letter is {0}, so this cannot be done with it now")]
     NotOpen(DeadLetterStatus),
+    /// It is not any more what was shown to whoever decided on it; the text says in what.
+    #[error("this has changed since you opened the form: {0}")]
+    Changed(String),
     /// What was settled before stands; the text says what can be done instead.
     #[error("{0}")]
     Settled(String),
@@ -90,7 +94,7 @@ pub async fn override_checks(
     request: &Request<'_>,
 ) -> Result<Verdict, ActionError> {
     accepts(accept_duplicate)?;
-    let plan = Plan { cause: Cause::Override, mode: Some(mode), letter: None, approved_by: None };
+    let plan = Plan::overriding(mode);
     send_again(gate, operation, request, plan).await
 }
 
@@ -121,20 +125,22 @@ pub(super) async fn replay_member(
     letter: Uuid,
     request: &Request<'_>,
 ) -> Result<Verdict, ActionError> {
-    let plan = Plan { cause: Cause::Bulk, mode: None, letter: Some(letter), approved_by: None };
+    let plan = Plan { cause: Cause::Bulk, letter: Some(letter), ..Plan::REPLAY };
     send_again(gate, operation, request, plan).await
 }
 
-/// An override for the operation of a dead letter; as above.
+/// An override for the operation of a dead letter; as above. With the text of the [`Facts`] that
+/// somebody had before them it is done on these alone.
 pub async fn override_letter(
     gate: &Gate,
     letter: &DeadLetterRow,
     mode: OverrideMode,
     accept_duplicate: bool,
+    seen: Option<&str>,
     request: &Request<'_>,
 ) -> Result<Verdict, ActionError> {
     accepts(accept_duplicate)?;
-    let plan = Plan { cause: Cause::Override, mode: Some(mode), letter: Some(letter.id), approved_by: None };
+    let plan = Plan { seen, letter: Some(letter.id), ..Plan::overriding(mode) };
     send_again(gate, letter.operation_id, request, plan).await
 }
 
@@ -144,12 +150,19 @@ pub(super) struct Plan<'a> {
     pub(super) mode: Option<OverrideMode>,
     /// The dead letter that the person had before them.
     pub(super) letter: Option<Uuid>,
+    /// The text of the facts that they had before them.
+    pub(super) seen: Option<&'a str>,
     /// The second person who said yes to it.
     pub(super) approved_by: Option<&'a str>,
 }
 
 impl Plan<'_> {
-    const REPLAY: Self = Self { cause: Cause::Replay, mode: None, letter: None, approved_by: None };
+    const REPLAY: Self =
+        Self { cause: Cause::Replay, mode: None, letter: None, seen: None, approved_by: None };
+
+    pub(super) fn overriding(mode: OverrideMode) -> Self {
+        Self { cause: Cause::Override, mode: Some(mode), ..Self::REPLAY }
+    }
 
     fn right(&self) -> Right {
         if self.mode.is_some() { Right::Override } else { Right::Replay }
@@ -175,9 +188,19 @@ pub(super) struct Judged {
     asked: NewWork,
     examined: Examined,
     /// The checks that it waives.
-    pub(super) waived: Vec<Waiver>,
-    pub(super) thread: Thread,
+    waived: Vec<Waiver>,
+    /// What an override of a dead letter is decided on.
+    pub(super) facts: Option<Facts>,
+    thread: Thread,
     pub(super) answer: Verdict,
+}
+
+impl Judged {
+    /// Refuses what is not any more as somebody saw it.
+    pub(super) fn as_seen(&self, seen: Option<&str>) -> Result<(), ActionError> {
+        let changed = self.facts.as_ref().zip(seen).and_then(|(facts, seen)| facts.changed_since(seen));
+        changed.map_or(Ok(()), |what| Err(ActionError::Changed(what)))
+    }
 }
 
 async fn send_again(
@@ -200,6 +223,7 @@ async fn send_again(
     }
     work::lock_operation(&mut tx, operation).await?;
     let judged = judge(gate, &mut tx, operation, request.actor, &plan).await?;
+    judged.as_seen(plan.seen)?;
     let why = Request { reason: &reason, ..request.clone() };
     let answer = carry_out(gate, &mut tx, judged, &plan, &why).await?;
     actions::answer(&mut tx, &actor, request.action_id, operation, &serde_json::to_string(&answer)?).await?;
@@ -218,18 +242,24 @@ pub(super) async fn judge(
     let right = plan.right();
     let mut asked = asked(gate, operation, actor, plan.cause, String::new());
     let strict = examine(gate, tx, &asked, actor, right).await?;
+    let thread = Thread::load(tx, operation).await?.ok_or(ActionError::NotFound)?;
+    let chosen = thread.letters.iter().find(|letter| Some(letter.id) == plan.letter);
+    let mut facts = None;
     let (examined, waived) = match plan.mode {
         None => (strict, Vec::new()),
         Some(mode) => {
+            if let Some(letter) = chosen {
+                let stand = waivable(&strict, OverrideMode::SameKey);
+                let request = gate.request(tx, &strict.facts).await?;
+                facts = Some(Facts::of(letter, &thread, &stand, &request));
+            }
             let waived = waivable(&strict, mode);
             asked.waived = waived.iter().map(|w| w.as_str()).collect::<Vec<_>>().join(" ");
             (examine(gate, tx, &asked, actor, right).await?, waived)
         }
     };
-    let thread = Thread::load(tx, operation).await?.ok_or(ActionError::NotFound)?;
     let mut answer = verdict(&examined, &thread);
     let accepted = answer.verdict == VerdictKind::Accepted;
-    let chosen = thread.letters.iter().find(|letter| Some(letter.id) == plan.letter);
     let shut = chosen.and_then(|letter| plan.shut(letter));
     let approval = plan.mode.is_some() && plan.approved_by.is_none();
     let refused = if plan.mode == Some(OverrideMode::SameKey)
@@ -252,7 +282,7 @@ pub(super) async fn judge(
         answer.verdict = VerdictKind::Refused;
         answer.reason = why;
     }
-    Ok(Judged { asked, examined, waived, thread, answer })
+    Ok(Judged { asked, examined, waived, facts, thread, answer })
 }
 
 /// Whether an override of a type's operations waits for a second person's word.
@@ -268,7 +298,7 @@ pub(super) async fn carry_out(
     plan: &Plan<'_>,
     request: &Request<'_>,
 ) -> Result<Verdict, ActionError> {
-    let Judged { asked, examined, waived, thread, mut answer } = judged;
+    let Judged { asked, examined, waived, thread, mut answer, facts: _ } = judged;
     let operation = thread.operation.id;
     let actor = request.actor.to_string();
     let now = gate.ambient().now();

@@ -8,7 +8,7 @@ use super::actions::{
     ActionError, Judged, OverrideMode, Plan, Request, carry_out, judge, permitted, reason, remark, take,
 };
 use crate::domain::actor::{Actor, Right};
-use crate::domain::attempt::{Cause, RequestState};
+use crate::domain::attempt::RequestState;
 use crate::domain::dead_letter::DeadLetterStatus;
 use crate::domain::verdict::{Verdict, VerdictKind};
 use crate::gate::Gate;
@@ -37,14 +37,17 @@ pub enum Approved {
     Stale(String),
 }
 
-/// Asks for an override of a dead letter's operation, which a second person has to approve.
+/// Asks for an override of a dead letter's operation, which a second person has to approve. With the
+/// text of the [`super::facts::Facts`] that somebody had before them it is asked for on these alone.
 pub async fn ask(
     gate: &Gate,
     letter: &DeadLetterRow,
     mode: OverrideMode,
+    seen: Option<&str>,
     request: &Request<'_>,
 ) -> Result<Asked, ActionError> {
     permitted(request.actor, Right::Override)?;
+    a_person(request.actor)?;
     let reason = reason(request.reason)?;
     let (actor, now) = (request.actor.to_string(), gate.ambient().now());
     let mut tx = gate.db().begin().await?;
@@ -56,6 +59,7 @@ pub async fn ask(
     let letter = dead_letters::by_id(&mut tx, letter.id).await?.ok_or(ActionError::NotFound)?;
     let judged =
         judge(gate, &mut tx, letter.operation_id, request.actor, &plan(&letter, mode, &actor)).await?;
+    judged.as_seen(seen)?;
     let (result, answer) = if judged.answer.verdict == VerdictKind::Accepted {
         let row = OverrideRow {
             id: gate.ambient().id(),
@@ -65,7 +69,7 @@ pub async fn ask(
             reason: reason.clone(),
             requested_by: actor.clone(),
             requested_at: now,
-            facts: facts(&letter, &judged),
+            facts: facts(&judged),
             state: RequestState::Waiting,
             decided_by: None,
             decided_at: None,
@@ -91,6 +95,7 @@ pub async fn ask(
 /// on it may be left out.
 pub async fn approve(gate: &Gate, id: Uuid, request: &Request<'_>) -> Result<Approved, ActionError> {
     permitted(request.actor, Right::Approve)?;
+    a_person(request.actor)?;
     let word = remark(request.reason)?;
     let (actor, now) = (request.actor.to_string(), gate.ambient().now());
     let mut tx = gate.db().begin().await?;
@@ -100,6 +105,10 @@ pub async fn approve(gate: &Gate, id: Uuid, request: &Request<'_>) -> Result<App
     let (row, letter) = held(&mut tx, id).await?;
     if row.requested_by == actor {
         return Err(ActionError::Forbidden("a second person for this: you asked for it yourself".to_owned()));
+    }
+    // As they stand now, and not as they stood when the page was asked for.
+    if holder(&mut tx, &actor, Right::Approve).await?.is_none() {
+        return Err(ActionError::Forbidden(request.actor.needs(Right::Approve)));
     }
     let answer = match standing(gate, &mut tx, &row, &letter, &actor).await? {
         Err(why) => Approved::Stale(why),
@@ -207,40 +216,43 @@ async fn standing(
     letter: &DeadLetterRow,
     approver: &str,
 ) -> Result<Result<(Actor, Judged), String>, ActionError> {
-    let user = accounts::user_by_name(tx, &row.requested_by).await?;
-    let user = user.filter(|user| user.disabled_at.is_none() && user.role.may(Right::Override));
-    let Some(user) = user else {
+    let Some(requester) = holder(tx, &row.requested_by, Right::Override).await? else {
         return Ok(Err(format!("{} may not override any more", row.requested_by)));
     };
     if letter.status != DeadLetterStatus::Open {
         return Ok(Err(format!("the dead letter is {} meanwhile", letter.status)));
     }
-    let requester = Actor::Person { name: user.name, role: user.role };
     let judged = judge(gate, tx, row.operation_id, &requester, &plan(letter, row.mode, approver)).await?;
-    if facts(letter, &judged) != row.facts {
-        return Ok(Err("what is known of it has changed since it was asked for".to_owned()));
+    if let Some(what) = judged.facts.as_ref().and_then(|facts| facts.changed_since(&row.facts)) {
+        return Ok(Err(format!("it has changed since it was asked for: {what}")));
     }
     Ok(Ok((requester, judged)))
 }
 
-fn plan<'a>(letter: &DeadLetterRow, mode: OverrideMode, approver: &'a str) -> Plan<'a> {
-    Plan { cause: Cause::Override, mode: Some(mode), letter: Some(letter.id), approved_by: Some(approver) }
+/// Refuses tokens and the command line: the two who decide are two people, and of these names alone
+/// it is known that they are.
+fn a_person(actor: &Actor) -> Result<(), ActionError> {
+    match actor {
+        Actor::Person { .. } => Ok(()),
+        Actor::Token { .. } | Actor::Cli { .. } => {
+            Err(ActionError::Forbidden("to be signed in to the desk: this takes two people".to_owned()))
+        }
+    }
 }
 
-/// What a person decides on, in a text: attempts, the last failure, what is known of the effect, what
-/// is to be done first (a question may have found other data there), and the checks that would be
-/// waived.
-fn facts(letter: &DeadLetterRow, judged: &Judged) -> String {
-    let waived: Vec<&str> = judged.waived.iter().map(|waiver| waiver.as_str()).collect();
-    let known = judged.thread.known_result().map_or_else(String::new, |known| known.how);
-    format!(
-        "{} {} {} {} [{}] {known}",
-        letter.attempts,
-        letter.last_failed_at.as_micros(),
-        letter.certainty,
-        letter.next_action,
-        waived.join(" ")
-    )
+/// The person of this name, while they may sign in and hold a right.
+async fn holder(tx: &mut Tx, name: &str, right: Right) -> Result<Option<Actor>, ActionError> {
+    let user = accounts::user_by_name(tx, name).await?.filter(|user| user.disabled_at.is_none());
+    let actor = user.map(|user| Actor::Person { name: user.name, role: user.role });
+    Ok(actor.filter(|actor| actor.may(right)))
+}
+
+fn plan<'a>(letter: &DeadLetterRow, mode: OverrideMode, approver: &'a str) -> Plan<'a> {
+    Plan { letter: Some(letter.id), approved_by: Some(approver), ..Plan::overriding(mode) }
+}
+
+fn facts(judged: &Judged) -> String {
+    judged.facts.as_ref().map_or_else(String::new, ToString::to_string)
 }
 
 /// What is written down of an act on a request.

@@ -13,6 +13,7 @@ pub mod destinations;
 mod draft;
 pub mod evidence;
 pub mod excerpt;
+pub mod facts;
 pub mod guard;
 pub mod handling;
 pub mod hooks;

@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use super::actions::{ActionError, OverrideMode, asked, examine, verdict, waivable};
+use super::facts::Facts;
 use super::thread::Thread;
 use crate::domain::actor::{Actor, Right};
 use crate::domain::attempt::{Cause, StoredRequest, Waiver};
@@ -51,6 +52,13 @@ impl Preview {
             firm,
             thread,
         })
+    }
+
+    /// What an override of a dead letter of this operation is decided on; absent when it has none of
+    /// this id.
+    pub fn facts(&self, letter: Uuid) -> Option<Facts> {
+        let letter = self.thread.letters.iter().find(|known| known.id == letter)?;
+        Some(Facts::of(letter, &self.thread, &self.waivable, &self.request))
     }
 }
 

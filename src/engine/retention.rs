@@ -12,7 +12,7 @@ use crate::domain::ambient::Ambient;
 use crate::domain::time::Timestamp;
 use crate::store::audit::{self, AuditRow};
 use crate::store::retention::{self, Task};
-use crate::store::{Commit, Db, StoreError, Tx, hooks, sessions};
+use crate::store::{Commit, Db, StoreError, Tx, hooks, sessions, tries};
 
 /// Operations that one step erases or forgets at most.
 pub const OPERATIONS: usize = 100;
@@ -23,6 +23,8 @@ const ROWS: usize = 500;
 const ACTIONS_KEPT: Duration = Duration::from_hours(30 * 24);
 /// How long a one-time link that lapsed stays, so that whoever opens it late is told what it was.
 const LINKS_KEPT: Duration = Duration::from_hours(7 * 24);
+/// How long tries at passwords are remembered at least: longer than they count.
+const TRIES_KEPT: Duration = Duration::from_hours(1);
 /// A node that is not heard of for so long has given the duty up.
 const HELD: Duration = Duration::from_mins(2);
 /// How often there is a round, whichever node makes it.
@@ -38,6 +40,7 @@ enum Job {
     /// Looks again at those that were left for later, behind an id.
     Later(Task, Uuid),
     Sessions,
+    Tries,
     Counts,
     Actions,
     Links,
@@ -71,7 +74,8 @@ impl Round {
         let ours = retention::claim(&mut tx, now, now.plus(HELD)).await?;
         tx.commit(Commit::Tidy).await?;
         let retained = config.operations.values().filter(|kind| kind.retain.is_some());
-        let mut jobs: VecDeque<Job> = [Job::Sessions, Job::Counts, Job::Actions, Job::Links].into();
+        let mut jobs: VecDeque<Job> =
+            [Job::Sessions, Job::Tries, Job::Counts, Job::Actions, Job::Links].into();
         jobs.push_back(Job::Later(Task::Erase, Uuid::nil()));
         jobs.extend(retained.map(|kind| Job::Erase(kind.name.clone())));
         if config.engine.key_retention.is_some() {
@@ -106,6 +110,7 @@ impl Round {
         };
         Ok(match job {
             Job::Sessions => dropped(sessions::delete_expired(tx, now).await?, ROWS, job),
+            Job::Tries => dropped(tries::drop_old(tx, now.minus(TRIES_KEPT)).await?, ROWS, job),
             Job::Counts => {
                 // A row an hour, source and outcome: few enough for one step.
                 hooks::delete_before(tx, now.minus(hooks::KEPT)).await?;

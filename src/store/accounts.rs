@@ -81,6 +81,12 @@ pub async fn set_password(tx: &mut Tx, id: Uuid, hash: &str) -> Result<(), Store
     Ok(())
 }
 
+/// Replaces a password's hash by another of the same password; false when it was changed meanwhile.
+pub async fn replace_password(tx: &mut Tx, id: Uuid, from: &str, to: &str) -> Result<bool, StoreError> {
+    const SQL: &str = "UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2";
+    Ok(on!(tx, c => sqlx::query(SQL).bind(id).bind(from).bind(to).execute(c).await?.rows_affected()) == 1)
+}
+
 /// Sets in which zone a person reads moments.
 pub async fn set_zone(tx: &mut Tx, id: Uuid, zone: &str) -> Result<(), StoreError> {
     const SQL: &str = "UPDATE users SET zone = $2 WHERE id = $1";
@@ -122,6 +128,13 @@ pub async fn insert_link(
     const SQL: &str =
         "INSERT INTO setup_links (hash, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4)";
     on!(tx, c => sqlx::query(SQL).bind(hash).bind(user_id).bind(now).bind(expires_at).execute(c).await?.rows_affected());
+    Ok(())
+}
+
+/// Ends a person's links that were not used.
+pub async fn void_links(tx: &mut Tx, user: Uuid) -> Result<(), StoreError> {
+    const SQL: &str = "DELETE FROM setup_links WHERE user_id = $1 AND used_at IS NULL";
+    on!(tx, c => sqlx::query(SQL).bind(user).execute(c).await?.rows_affected());
     Ok(())
 }
 

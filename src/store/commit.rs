@@ -21,6 +21,8 @@ text_enum! {
         Tidy = "tidy",
         /// A browser's session.
         Session = "session",
+        /// Tries at a password, counted.
+        Tries = "tries",
         /// A person's account, or their sign-in on record.
         Account = "account",
         /// A one-time link.

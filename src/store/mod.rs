@@ -114,6 +114,7 @@ pub mod retention;
 pub mod secrets;
 pub mod sessions;
 pub mod shown;
+pub mod tries;
 mod tx;
 mod types;
 pub mod views;
@@ -371,6 +372,7 @@ fn migrator(postgres: bool) -> Migrator {
         (8, "causes", include_str!("../../migrations/0008_causes.sql")),
         (9, "desk", include_str!("../../migrations/0009_desk.sql")),
         (10, "audit", for_each!(postgres, "0010_audit.sql")),
+        (11, "doors", include_str!("../../migrations/0011_doors.sql")),
         (12, "factors", include_str!("../../migrations/0012_factors.sql")),
         (14, "secrets", include_str!("../../migrations/0014_secrets.sql")),
     ];

@@ -14,6 +14,7 @@ use crate::domain::decide::ParkReason;
 use crate::domain::key::{DestinationKey, PayloadDigest};
 use crate::domain::lookup::{Finding, Task};
 use crate::domain::operation::{OperationState, Severity, StepState};
+use crate::domain::sign_in::SignInBy;
 use crate::domain::time::Timestamp;
 
 stored_as_text!(
@@ -37,6 +38,7 @@ stored_as_text!(
     BulkAction,
     BulkState,
     MemberState,
+    SignInBy,
 );
 
 /// Stores a newtype as what it wraps, on both databases.

@@ -245,7 +245,8 @@ impl From<ActionError> for Failure {
             | ActionError::Busy(_)
             | ActionError::IdReused
             | ActionError::NotOpen(_)
-            | ActionError::Settled(_) => Self::Conflict(sentence(&error.to_string())),
+            | ActionError::Settled(_)
+            | ActionError::Changed(_) => Self::Conflict(sentence(&error.to_string())),
             ActionError::Gate(_) | ActionError::Answer(_) => Self::Broken(chain(&error)),
         }
     }
@@ -264,8 +265,11 @@ impl From<AccountError> for Failure {
             AccountError::Link => Self::Link,
             AccountError::Name(_)
             | AccountError::Password(_)
+            | AccountError::Present
             | AccountError::Factor(_)
-            | AccountError::LastAdmin(_) => Self::Conflict(sentence(&error.to_string())),
+            | AccountError::LastAdmin(_)
+            | AccountError::ShutOut(_)
+            | AccountError::Later(_) => Self::Conflict(sentence(&error.to_string())),
         }
     }
 }

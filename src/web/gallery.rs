@@ -83,6 +83,10 @@ fn pages(words: &Words) -> Vec<(String, String)> {
     add("confirm", &factors::confirm(words, true));
     add("confirm-provider", &factors::confirm(words, false));
     add("people", &search::people(words));
+    add("person", &search::person(words, true));
+    add("person-nowhere", &search::person(words, false));
+    add("tokens", &search::tokens(words, true));
+    add("tokens-none", &search::tokens(words, false));
     add("error", &acts::error(words, true));
     add("error-outside", &acts::error(words, false));
     pages

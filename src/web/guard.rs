@@ -8,37 +8,31 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 use tower_sessions::Session;
 use uuid::Uuid;
 
-use super::Web;
 use super::failure::Failure;
 use super::inbound::{origin, slow};
 use super::page::{Flash, FlashKind, Layout, Section, SignedIn};
 use super::second;
-use super::sessions::{self, Sessions, USER};
+use super::sessions::{self, ENTRY, Entry, SEEN_AT, Sessions, USER};
 use super::view::Seen;
-use crate::accounts::By;
+use super::{Web, agent};
+use crate::accounts::{By, sign_out};
 use crate::domain::actor::{Actor, Right};
+use crate::domain::sign_in::SignInBy;
 use crate::domain::time::Timestamp;
 use crate::domain::zone::Zone;
 use crate::store::accounts::{self, UserRow};
 
-/// A session ends this long after its last use.
-pub const IDLE: Duration = Duration::from_mins(15);
-/// A session ends this long after its sign-in, used or not.
-pub const ABSOLUTE: Duration = Duration::from_hours(12);
 /// What needs a fresh sign-in takes one that is no older than this.
 pub const FRESH: Duration = Duration::from_mins(5);
-/// How often the last use is written down.
+/// How often the last use is written down; more often where sessions are short.
 const SEEN_EVERY: Duration = Duration::from_mins(1);
 
-const HOW: &str = "how";
 const CSRF: &str = "csrf";
 const SIGNED_IN_AT: &str = "signed_in_at";
-const SEEN_AT: &str = "seen_at";
 const FLASH: &str = "flash";
 
 /// A signed-in person, as they stand in the database at this moment.
@@ -50,23 +44,13 @@ pub struct Signed {
     pub csrf: String,
     /// When they signed in.
     pub since: Timestamp,
+    /// How they came in.
+    pub entry: Entry,
     /// From where they ask now.
     pub origin: String,
     /// When they asked.
     pub now: Timestamp,
-    /// By what they signed in.
-    pub how: How,
     pub(super) session: Session,
-}
-
-/// By what somebody signed in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum How {
-    /// A password of ours; our second factor is asked for after it.
-    Password,
-    /// A provider's word, who asks for a second factor itself.
-    Provider,
 }
 
 impl Signed {
@@ -125,20 +109,28 @@ impl Signed {
         now.since(self.since) < FRESH
     }
 
-    /// They showed again that it is they: the session goes on under a new id.
+    /// They showed again that it is they: the session goes on under a new token.
     pub async fn renew(&mut self, web: &Web) -> Result<(), Failure> {
         let session = self.session.clone();
-        (self.csrf, self.since) = sign_in(web, &session, &self.user, self.how).await?;
+        (self.csrf, self.since) = enter(web, &session, &self.user, &self.entry).await?;
         Ok(())
     }
 
-    /// Their session's id as a hash, under which it is stored.
+    /// Their session's token as a hash, under which it is stored.
     pub fn session_hash(&self) -> Option<[u8; 32]> {
         self.session.id().as_ref().map(sessions::hash)
     }
 
-    /// Ends the session.
-    pub async fn sign_out(&self) -> Result<(), Failure> {
+    /// Ends the session, on record.
+    pub async fn sign_out(&self, web: &Web) -> Result<(), Failure> {
+        let actor = self.actor();
+        let (db, ambient) = (web.engine.db(), web.engine.ambient());
+        sign_out(db, ambient, &self.user, self.entry.id, &self.by(&actor)).await?;
+        self.leave().await
+    }
+
+    /// Forgets a session that has ended already.
+    pub async fn leave(&self) -> Result<(), Failure> {
         Ok(self.session.flush().await?)
     }
 }
@@ -152,19 +144,47 @@ pub async fn say(session: &Session, good: bool, text: impl Into<String>) -> Resu
     Ok(session.insert(FLASH, (good, text)).await?)
 }
 
-/// Makes a session a person's, under a new id; its form token, and when.
+/// With what and from where somebody comes in.
+#[derive(Clone, Copy, Debug)]
+pub struct Came<'a> {
+    /// With what.
+    pub by: SignInBy,
+    /// Their address.
+    pub from: &'a str,
+    /// Their browser, in words.
+    pub agent: &'a str,
+}
+
+/// Makes a session a person's, under a new token; its form token, and when.
 pub async fn sign_in(
     web: &Web,
     session: &Session,
     user: &UserRow,
-    how: How,
+    came: Came<'_>,
+) -> Result<(String, Timestamp), Failure> {
+    let ambient = web.engine.ambient();
+    let entry = Entry {
+        id: ambient.opaque(),
+        began_at: ambient.now().as_micros(),
+        address: came.from.to_owned(),
+        agent: came.agent.to_owned(),
+        by: came.by,
+    };
+    enter(web, session, user, &entry).await
+}
+
+async fn enter(
+    web: &Web,
+    session: &Session,
+    user: &UserRow,
+    entry: &Entry,
 ) -> Result<(String, Timestamp), Failure> {
     let now = web.engine.ambient().now();
     let csrf = URL_SAFE_NO_PAD.encode(web.engine.ambient().secret());
     session.clear().await;
     session.cycle_id().await?;
     session.insert(USER, user.id.to_string()).await?;
-    session.insert(HOW, how).await?;
+    session.insert(ENTRY, entry).await?;
     session.insert(CSRF, &csrf).await?;
     session.insert(SIGNED_IN_AT, now.as_micros()).await?;
     session.insert(SEEN_AT, now.as_micros()).await?;
@@ -185,7 +205,7 @@ impl OptionalFromRequestParts<Web> for Signed {
 
     async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Option<Self>, Failure> {
         let Some(found) = signed(parts, web).await? else { return Ok(None) };
-        if found.now.since(found.seen) > SEEN_EVERY {
+        if found.now.since(found.seen) > SEEN_EVERY.min(web.engine.config().auth.idle / 4) {
             found.who.session.insert(SEEN_AT, found.now.as_micros()).await?;
         }
         Ok(Some(found.who))
@@ -209,7 +229,7 @@ impl FromRequestParts<Web> for Watching {
 impl Watching {
     /// Whether the session is still theirs, by what is stored of it now.
     pub async fn lasts(&self, web: &Web) -> bool {
-        let store = Arc::new(Sessions::new(web.engine.db().clone(), web.engine.ambient().clone()));
+        let store = Arc::new(Sessions::new(&web.engine));
         let session = Session::new(self.0.session.id(), store, None);
         let found = person(&session, web, web.engine.ambient().now()).await;
         found.is_ok_and(|found| found.is_some_and(|found| found.user.id == self.0.user.id))
@@ -219,15 +239,16 @@ impl Watching {
 /// Whose session it is, and since when.
 struct Person {
     user: UserRow,
-    how: How,
+    entry: Entry,
     csrf: String,
     since: Timestamp,
     seen: Timestamp,
 }
 
 async fn person(session: &Session, web: &Web, now: Timestamp) -> Result<Option<Person>, Failure> {
-    let (Some(id), Some(csrf), Some(since), Some(seen)) = (
+    let (Some(id), Some(entry), Some(csrf), Some(since), Some(seen)) = (
         session.get::<Uuid>(USER).await?,
+        session.get::<Entry>(ENTRY).await?,
         session.get::<String>(CSRF).await?,
         session.get::<i64>(SIGNED_IN_AT).await?.map(Timestamp::from_micros),
         session.get::<i64>(SEEN_AT).await?.map(Timestamp::from_micros),
@@ -236,9 +257,9 @@ async fn person(session: &Session, web: &Web, now: Timestamp) -> Result<Option<P
     };
     let mut tx = web.engine.db().read().await?;
     let user = accounts::user_by_id(&mut tx, id).await?.filter(|user| user.disabled_at.is_none());
-    let user = user.filter(|_| now.since(since) < ABSOLUTE && now.since(seen) < IDLE);
-    let how = session.get(HOW).await?.unwrap_or(How::Password);
-    Ok(user.map(|user| Person { user, how, csrf, since, seen }))
+    let auth = &web.engine.config().auth;
+    let user = user.filter(|_| now.since(since) < auth.longest && now.since(seen) < auth.idle);
+    Ok(user.map(|user| Person { user, entry, csrf, since, seen }))
 }
 
 /// A request's person, and when the session was last used before it.
@@ -253,16 +274,16 @@ async fn signed(parts: &mut Parts, web: &Web) -> Result<Option<Found>, Failure> 
     let origin = client(parts);
     let session = Session::from_request_parts(parts, web).await.map_err(|(_, text)| Failure::defect(text))?;
     let now = web.engine.ambient().now();
-    let Some(Person { user, how, csrf, since, seen }) = person(&session, web, now).await? else {
+    let Some(Person { user, entry, csrf, since, seen }) = person(&session, web, now).await? else {
         if session.get::<Uuid>(USER).await?.is_some() {
             session.flush().await?;
         }
         return Ok(None);
     };
-    if second::is_missing(web, &user, how).await? && !second::is_open_without(parts.uri.path()) {
+    if second::is_missing(web, &user, entry.by).await? && !second::is_open_without(parts.uri.path()) {
         return Err(Failure::SecondFactorFirst);
     }
-    Ok(Some(Found { who: Signed { user, csrf, since, origin, now, how, session }, now, seen }))
+    Ok(Some(Found { who: Signed { user, entry, csrf, since, origin, now, session }, now, seen }))
 }
 
 /// The address that a request came from, behind proxies that are trusted.
@@ -308,6 +329,8 @@ pub struct OpenForm {
     pub fields: Fields,
     /// From where it came.
     pub origin: String,
+    /// From which browser, in words.
+    pub agent: String,
     /// The browser's session, which is nobody's yet.
     pub session: Session,
 }
@@ -318,11 +341,11 @@ impl FromRequest<Web> for OpenForm {
     async fn from_request(request: Request, web: &Web) -> Result<Self, Failure> {
         let (mut parts, body) = request.into_parts();
         same_origin(&parts.headers, web)?;
-        let origin = client(&parts);
+        let (origin, agent) = (client(&parts), agent::of(&parts.headers));
         let session =
             Session::from_request_parts(&mut parts, web).await.map_err(|(_, text)| Failure::defect(text))?;
         let fields = fields(Request::from_parts(parts, body), web).await?;
-        Ok(Self { fields, origin, session })
+        Ok(Self { fields, origin, agent, session })
     }
 }
 

@@ -9,6 +9,7 @@ use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolu
 use crate::domain::filter::Age;
 use crate::domain::lookup::Finding;
 use crate::domain::operation::{OperationState, Severity, StepState};
+use crate::domain::sign_in::SignInBy;
 use crate::domain::verdict::{CheckName, VerdictKind};
 use crate::domain::words;
 
@@ -198,6 +199,14 @@ pub fn waiver(waiver: Waiver) -> &'static str {
 /// What a right lets one do.
 pub fn right(right: Right) -> String {
     words::capitalised(words::right(right))
+}
+
+/// With what somebody signed in.
+pub fn signed_in_by(by: SignInBy) -> &'static str {
+    match by {
+        SignInBy::Password => "with a password",
+        SignInBy::Oidc => "by the company\u{2019}s sign-in",
+    }
 }
 
 /// When a resolution is the right one.

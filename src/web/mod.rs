@@ -5,6 +5,7 @@
 //! whose fields are shaped for display, beside a template that only places them. Whoever fills a
 //! page decides; the template does not compute.
 
+pub mod agent;
 pub mod api;
 pub mod assets;
 pub mod chart;
@@ -23,7 +24,6 @@ pub mod request_id;
 pub mod second;
 pub mod sessions;
 pub mod tell;
-pub mod throttle;
 pub mod timeline;
 pub mod typed;
 pub mod view;
@@ -60,8 +60,6 @@ pub struct Web {
     pub engine: Engine,
     /// Who holds which token, for a second.
     pub(crate) tokens: api::tokens::Tokens,
-    /// Who tried how many passwords.
-    pub(crate) throttle: throttle::Throttle,
     /// When this process began to answer.
     pub(crate) started: Timestamp,
     /// Who called how often.
@@ -88,8 +86,7 @@ fn build(engine: Engine, live: live::Live) -> Router {
     let https = server.public_url.scheme() == "https";
     let (rates, proxies) = (rates::Rates::of(server), inbound::origin::Proxies::of(server));
     let started = engine.ambient().now();
-    let (tokens, throttle) = (api::tokens::Tokens::default(), throttle::Throttle::default());
-    let web = Web { engine, tokens, throttle, started, rates, live };
+    let web = Web { engine, tokens: api::tokens::Tokens::default(), started, rates, live };
     let statics = Router::new().route("/static/{name}", get(assets::serve)).layer(CompressionLayer::new());
     let desk = pages::routes()
         .merge(live::routes())
@@ -143,9 +140,8 @@ fn header_layer(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer
 }
 
 fn session_layer(web: &Web, https: bool) -> SessionManagerLayer<Sessions> {
-    let store = Sessions::new(web.engine.db().clone(), web.engine.ambient().clone());
-    let idle = i64::try_from(guard::IDLE.as_secs()).unwrap_or(900);
-    SessionManagerLayer::new(store)
+    let idle = i64::try_from(web.engine.config().auth.idle.as_secs()).unwrap_or(i64::MAX);
+    SessionManagerLayer::new(Sessions::new(&web.engine))
         // The prefix makes browsers insist on Secure and on this very host.
         .with_name(if https { "__Host-dlo" } else { "dlo" })
         .with_secure(https)

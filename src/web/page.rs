@@ -27,8 +27,10 @@ pub enum Section {
     Audit,
     /// `/status`
     Status,
-    /// `/people`
+    /// `/people` and what stands below it.
     People,
+    /// `/tokens`
+    Tokens,
     /// `/account`
     Account,
     /// Pages outside the desk: sign-in, setup, errors.

@@ -10,10 +10,12 @@ use webauthn_rs::prelude::PasskeyAuthentication;
 
 use super::Web;
 use super::failure::Failure;
-use super::guard::{self, Fields, How};
+use super::guard::{self, Came, Fields};
 use super::sessions::HALF;
 use crate::accounts::passkeys::{self, NoPasskeys, Site};
-use crate::accounts::{self, Code, Purpose};
+use crate::accounts::tries::{self, Try, What};
+use crate::accounts::{self, AccountError, Code, Purpose};
+use crate::domain::sign_in::SignInBy;
 use crate::domain::time::Timestamp;
 use crate::store::accounts::{UserRow, user_by_id};
 use crate::store::factors::{self, Held};
@@ -36,15 +38,15 @@ const NEXT: &str = "next";
 /// What a browser was asked, until it answers.
 const ASKED: &str = "passkey_asked";
 
-/// Whether somebody who has this beside their password is asked for it after they came by `how`. The
+/// Whether somebody who has this beside their password is asked for it after they came in `by` this. The
 /// one place that decides it.
-pub fn is_asked(how: How, held: Held) -> bool {
-    how == How::Password && held.any()
+pub fn is_asked(by: SignInBy, held: Held) -> bool {
+    by == SignInBy::Password && held.any()
 }
 
 /// Whether somebody's role demands a second factor that they do not have.
-pub async fn is_missing(web: &Web, user: &UserRow, how: How) -> Result<bool, Failure> {
-    let demanded = how == How::Password && web.engine.config().auth.second_factor.contains(&user.role);
+pub async fn is_missing(web: &Web, user: &UserRow, by: SignInBy) -> Result<bool, Failure> {
+    let demanded = by == SignInBy::Password && web.engine.config().auth.second_factor.contains(&user.role);
     Ok(demanded && !held(web, user).await?.any())
 }
 
@@ -71,11 +73,11 @@ pub async fn come_in(
     web: &Web,
     session: &Session,
     user: &UserRow,
-    how: How,
+    came: Came<'_>,
     next: &str,
 ) -> Result<Redirect, Failure> {
-    if !is_asked(how, held(web, user).await?) {
-        guard::sign_in(web, session, user, how).await?;
+    if !is_asked(came.by, held(web, user).await?) {
+        guard::sign_in(web, session, user, came).await?;
         return Ok(Redirect::to(next));
     }
     session.clear().await;
@@ -138,11 +140,14 @@ pub async fn check(
     origin: &str,
 ) -> Result<Shown, Failure> {
     let (db, ambient) = (web.engine.db(), web.engine.ambient());
-    // Nobody's name has a colon in it. Whoever knows a password must not be able to begin anew by it.
-    let tries = format!("code:{}", user.name);
-    if let Err(wait) = web.throttle.begin(&tries, origin, ambient.now()) {
-        tracing::warn!(origin, "too many second factors were tried");
-        return Ok(Shown::Later(wait.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)));
+    // Counted apart from passwords: whoever knows one must not be able to begin anew by it.
+    let attempt = Try { what: What::Code, name: &user.name, address: origin };
+    match tries::begin(db, ambient, &attempt).await {
+        Err(AccountError::Later(wait)) => {
+            tracing::warn!(origin, "too many second factors were tried");
+            return Ok(Shown::Later(wait.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)));
+        }
+        begun => begun?,
     }
     let answer = fields.raw(CREDENTIAL);
     let shown = if answer.is_empty() {
@@ -165,7 +170,7 @@ pub async fn check(
         if right { Shown::Right(None) } else { Shown::Wrong("That passkey was not taken. Try again.") }
     };
     if matches!(shown, Shown::Right(_)) {
-        web.throttle.succeeded(&tries, origin);
+        tries::succeeded(db, &attempt).await?;
     }
     Ok(shown)
 }
@@ -208,7 +213,7 @@ mod tests {
     #[test]
     fn a_provider_asks_for_a_second_factor_itself() {
         let held = Held { app: true, passkeys: 0, codes: 10 };
-        assert!(is_asked(How::Password, held) && !is_asked(How::Provider, held));
-        assert!(!is_asked(How::Password, Held { app: false, ..held }), "codes alone are none");
+        assert!(is_asked(SignInBy::Password, held) && !is_asked(SignInBy::Oidc, held));
+        assert!(!is_asked(SignInBy::Password, Held { app: false, ..held }), "codes alone are none");
     }
 }

@@ -15,7 +15,7 @@ use crate::node::armed;
 use crate::operators::resolution;
 
 /// The commits that a serving node makes; the others are made by commands, and walked in a probe.
-pub(crate) const SERVING: [Commit; 8] = [
+pub(crate) const SERVING: [Commit; 9] = [
     Commit::Turn,
     Commit::Sweep,
     Commit::Submissions,
@@ -24,6 +24,7 @@ pub(crate) const SERVING: [Commit; 8] = [
     Commit::Hooks,
     Commit::Tidy,
     Commit::Session,
+    Commit::Tries,
 ];
 
 /// How often a label is tried: whether work leads there is partly chance.
@@ -101,7 +102,7 @@ impl Chaos {
     /// Does what leads to a commit that the load alone makes too seldom.
     async fn provoke(&mut self, node: usize, commit: Commit) {
         match commit {
-            Commit::Session => {
+            Commit::Session | Commit::Tries => {
                 self.stage.api.sign_in(node).await;
             }
             Commit::Hooks => self.stage.api.forged_delivery(node).await,

@@ -56,6 +56,7 @@ fn tables_of_later_versions_and_sign_in() {
             "dlo.toml:5: auth.second_factor[2]: must be a string, not an integer",
         ],
     )]);
+    says(&[("[auth]\nidle = \"59s\"\n", &["dlo.toml:2: auth.idle: must be at least 1m"])]);
 }
 
 #[test]

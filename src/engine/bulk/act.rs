@@ -116,6 +116,7 @@ fn moved(due: Due, done: Result<(MemberState, String, Timestamp), ActionError>) 
                 | ActionError::IdReused
                 | ActionError::Busy(_)
                 | ActionError::Settled(_)
+                | ActionError::Changed(_)
                 | ActionError::Answer(_)
                 | ActionError::Gate(GateError::Illegal(_)) => MemberState::Refused,
                 ActionError::NotOpen(_) => MemberState::AlreadyDone,

@@ -112,7 +112,8 @@ pub async fn override_checks(
 ) -> Result<Response, Problem> {
     let letter = letter(&web, &text).await?;
     let (gate, sent, request) = (web.engine.gate(), &act.sent, act.request(&act.sent.reason));
-    let verdict = actions::override_letter(gate, &letter, sent.mode, sent.accept_duplicate, &request).await?;
+    let verdict =
+        actions::override_letter(gate, &letter, sent.mode, sent.accept_duplicate, None, &request).await?;
     web.engine.wake();
     Ok(answer(verdict))
 }

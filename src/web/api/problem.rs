@@ -239,7 +239,9 @@ impl From<ActionError> for Problem {
             ),
             ActionError::Busy(_) => Self::new(StatusCode::CONFLICT, "busy", "Not at this moment", detail),
             ActionError::NotOpen(_) => Self::new(StatusCode::CONFLICT, "not-open", "Not open", detail),
-            ActionError::Settled(_) => Self::new(StatusCode::CONFLICT, "settled", "Settled before", detail),
+            ActionError::Settled(_) | ActionError::Changed(_) => {
+                Self::new(StatusCode::CONFLICT, "settled", "Settled before", detail)
+            }
             ActionError::Gate(_) | ActionError::Answer(_) => Self::unavailable(&error),
         }
     }

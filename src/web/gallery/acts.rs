@@ -9,7 +9,7 @@ use crate::domain::zone::Zone;
 use crate::web::known::Known;
 use crate::web::page::{Layout, Section};
 use crate::web::pages::access::{LoginPage, SetupPage};
-use crate::web::pages::account::{AccountPage, rights_of, zones};
+use crate::web::pages::account::{AccountPage, SessionView, rights_of, zones};
 use crate::web::pages::error::ErrorPage;
 use crate::web::pages::override_form::{self, OverridePage, Stakes, Waived};
 use crate::web::pages::replay::{Blocked, ReplayPage};
@@ -109,6 +109,8 @@ pub(super) fn override_page(w: &Words) -> OverridePage {
         back: back(w),
         action: format!("{ID}/override"),
         action_id: "01987c3e".into(),
+        facts: "5f1c-6be2-d310-77aa-0b1c".into(),
+        changed: w.some("it was tried again; other checks stand in the way"),
         stakes: stakes(w),
         approval: false,
         same_key: w.t("The CRM still recognises our key until tomorrow 09:01 UTC: if the ticket exists, it answers with that one."),
@@ -195,6 +197,7 @@ pub(super) fn account(w: &Words) -> AccountPage {
         role: Role::Operator,
         rights: rights_of(Role::Operator),
         signed_in_at: Some(ago(4000)),
+        sessions: sessions(w),
         old_password: Field::wrong("", w.t("That is not your present password.")),
         new_password: Field::default(),
         shortest: 12,
@@ -204,6 +207,27 @@ pub(super) fn account(w: &Words) -> AccountPage {
         zone_error: w.some("Choose a zone of the list."),
         clock: ago(0),
     }
+}
+
+pub(super) fn sessions(w: &Words) -> Vec<SessionView> {
+    let row = |end: Option<&str>, agent: &str, address: &str, since, used| SessionView {
+        end: end.map(Into::into),
+        agent: w.t(agent),
+        address: w.t(address),
+        by: "with a password",
+        since: ago(since),
+        used: ago(used),
+    };
+    vec![
+        row(None, "Firefox on Linux", "192.0.2.17", 4000, 20),
+        row(
+            Some("/account/sessions/1/end"),
+            "Chrome on an iPhone",
+            "2001:db8:85a3::8a2e:370:7334",
+            30_000,
+            700,
+        ),
+    ]
 }
 
 pub(super) fn error(w: &Words, inside: bool) -> ErrorPage {

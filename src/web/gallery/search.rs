@@ -1,15 +1,18 @@
 //! What is looked up rather than worked off: operations, audit, people, status.
 
+use super::acts::sessions;
 use super::samples::{ID, Words, ago, ahead, chip, layout, select};
-use crate::domain::actor::Role;
+use crate::domain::actor::{Role, Scope};
 use crate::domain::operation::OperationState;
 use crate::domain::webhook::Scheme;
 use crate::web::listing::Pager;
-use crate::web::page::{Flash, FlashKind, Section};
+use crate::web::page::{Flash, FlashKind, Layout, Section};
 use crate::web::pages::audit::{AuditPage, AuditRow};
 use crate::web::pages::operations::{OperationRow, OperationsPage};
 use crate::web::pages::people::{OneTimeLink, PeoplePage, PersonRow, roles};
+use crate::web::pages::person::PersonPage;
 use crate::web::pages::status::{LaneRow, NodeRow, RefusedRow, SourceRow, StatusPage};
+use crate::web::pages::tokens::{TokenState, TokenView, TokensPage, scopes, spans};
 use crate::web::view::{Fact, Field, Reference};
 
 pub(super) fn operations(w: &Words, found: bool) -> OperationsPage {
@@ -138,8 +141,17 @@ pub(super) fn audit(w: &Words) -> AuditPage {
     }
 }
 
+/// Around a page that only admins see.
+fn admins(w: &Words, title: &str, section: Section) -> Layout {
+    let mut layout = layout(w, title, section);
+    if let Some(who) = layout.signed_in.as_mut() {
+        who.role = Role::Admin;
+    }
+    layout
+}
+
 pub(super) fn people(w: &Words) -> PeoplePage {
-    let row = |name: &str, role, active, seen, own| PersonRow {
+    let row = |name: &str, role, active: bool, seen: Option<When>, own| PersonRow {
         path: "/people/01987c3e".into(),
         field: format!("role-{}", name.replace('.', "-")),
         roles: roles(role),
@@ -151,12 +163,8 @@ pub(super) fn people(w: &Words) -> PeoplePage {
         seen,
         own,
     };
-    let mut page_layout = layout(w, "People", Section::People);
-    if let Some(who) = page_layout.signed_in.as_mut() {
-        who.role = Role::Admin;
-    }
     PeoplePage {
-        layout: page_layout,
+        layout: admins(w, "People", Section::People),
         rows: vec![
             row("anna.k", Role::Admin, true, Some(ago(30)), true),
             row("ben.o", Role::Operator, true, Some(ago(90_000)), false),
@@ -167,6 +175,50 @@ pub(super) fn people(w: &Words) -> PeoplePage {
         problem: w.some("Anna.k is the last admin who can sign in; make somebody else an admin first."),
         name: Field::wrong(w.t("dora:x"), w.t("A name has no colons.")),
         roles: roles(Role::Operator),
+    }
+}
+
+pub(super) fn person(w: &Words, some: bool) -> PersonPage {
+    PersonPage {
+        layout: admins(w, "ben.o", Section::People),
+        back: Reference::here("People", "/people"),
+        path: "/people/01987c3e".into(),
+        name: w.t("ben.o"),
+        role: w.t("operator"),
+        active: some,
+        has_password: some,
+        created: ago(86_400 * 40),
+        seen: some.then(|| ago(90_000)),
+        sessions: if some { sessions(w) } else { Vec::new() },
+    }
+}
+
+pub(super) fn tokens(w: &Words, some: bool) -> TokensPage {
+    let row = |name: &str, scope, used, state| TokenView {
+        name: w.t(name),
+        scope,
+        by: w.t("anna.k"),
+        since: ago(86_400 * 40),
+        used,
+        state,
+    };
+    let works = |until| TokenState::Works { until, revoke: "/tokens/01987c3e/revoke".into() };
+    TokensPage {
+        layout: admins(w, "Tokens", Section::Tokens),
+        rows: if some {
+            vec![
+                row("shop", Scope::Submit, Some(ago(40)), works(Some(ahead(86_400 * 50)))),
+                row("nightly-report", Scope::Read, None, works(None)),
+                row("mailroom", Scope::Work, Some(ago(86_400 * 3)), TokenState::Lapsed(ago(86_400))),
+                row("old-shop", Scope::Operate, Some(ago(86_400 * 9)), TokenState::Revoked(ago(86_400 * 8))),
+            ]
+        } else {
+            Vec::new()
+        },
+        made: w.some("shop").map(|name| (name, w.t("dlo_q3v0Zc9m2Kf8T1xY7bLwPjR4sN6hUeAaDgMoViCyXkE"))),
+        name: Field::wrong(w.t("shop"), w.t("A token named shop exists already.")),
+        scopes: scopes(Scope::Submit),
+        spans: spans(90),
     }
 }
 

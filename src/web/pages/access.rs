@@ -8,11 +8,12 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use tower_sessions::Session;
 
-use crate::accounts::{self, AccountError, LinkFor, MIN_PASSWORD, Purpose};
+use crate::accounts::{self, AccountError, LinkFor, MIN_PASSWORD, NewPassword, Purpose};
+use crate::domain::sign_in::SignInBy;
 use crate::store::accounts::{UserRow, user_by_name};
 use crate::web::Web;
 use crate::web::failure::{Failure, sentence};
-use crate::web::guard::{How, OpenForm, Posted, Signed};
+use crate::web::guard::{Came, OpenForm, Posted, Signed};
 use crate::web::page::{Layout, render, render_as};
 use crate::web::second;
 use crate::web::view::{Field, Seen, When, coarse};
@@ -67,7 +68,10 @@ impl SetupPage {
 
 /// What a new password has to be, said before it is typed.
 pub(super) fn password_hint(shortest: usize) -> String {
-    format!("At least {shortest} characters. A sentence is fine.")
+    format!(
+        "At least {shortest} characters; 15 or more are better. Any characters will do: a few words that do not belong \
+         together are good."
+    )
 }
 
 /// The doors' routes.
@@ -89,6 +93,7 @@ async fn login(Query(asked): Query<Vec<(String, String)>>, who: Option<Signed>) 
         problem: None,
         note: [
             ("changed", "Your password is changed. Sign in with the new one."),
+            ("set", "Your password is set. Sign in with it."),
             ("left", "You are signed out."),
             ("lapsed", "Your second factor has to follow within 5 minutes. Sign in again."),
         ]
@@ -99,15 +104,16 @@ async fn login(Query(asked): Query<Vec<(String, String)>>, who: Option<Signed>) 
 }
 
 async fn sign_in(State(web): State<Web>, form: OpenForm) -> Result<Response, Failure> {
-    let OpenForm { fields, origin, session } = form;
+    let OpenForm { fields, origin, agent, session } = form;
     let name = fields.get("name");
     let next = Some(fields.get("next")).filter(|path| is_local(path));
     let password = fields.raw("password").to_owned();
     let checked = check_password(&web, name, password, Purpose::SignIn, &origin).await?;
     let refused = match checked {
         Checked::Right(user) => {
+            let came = Came { by: SignInBy::Password, from: &origin, agent: &agent };
             let next = next.unwrap_or("/");
-            return Ok(second::come_in(&web, &session, &user, How::Password, next).await?.into_response());
+            return Ok(second::come_in(&web, &session, &user, came, next).await?.into_response());
         }
         refused => refused,
     };
@@ -121,8 +127,8 @@ async fn sign_in(State(web): State<Web>, form: OpenForm) -> Result<Response, Fai
     Ok(refused.answer(&page))
 }
 
-async fn sign_out(posted: Posted) -> Result<Redirect, Failure> {
-    posted.who.sign_out().await?;
+async fn sign_out(State(web): State<Web>, posted: Posted) -> Result<Redirect, Failure> {
+    posted.who.sign_out(&web).await?;
     Ok(Redirect::to("/login?left=1"))
 }
 
@@ -179,19 +185,16 @@ pub(super) async fn check_password(
     purpose: Purpose,
     origin: &str,
 ) -> Result<Checked, Failure> {
-    let ambient = web.engine.ambient();
-    if let Err(wait) = web.throttle.begin(name, origin, ambient.now()) {
-        tracing::warn!(origin, "too many sign-ins were tried");
-        return Ok(Checked::Later(wait.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)));
-    }
-    let user = accounts::sign_in_from(web.engine.db(), ambient, name, password, purpose, origin).await?;
-    Ok(match user {
-        Some(user) => {
-            web.throttle.succeeded(name, origin);
-            Checked::Right(Box::new(user))
+    let (db, ambient) = (web.engine.db(), web.engine.ambient());
+    match accounts::sign_in_from(db, ambient, name, password, purpose, origin).await {
+        Ok(Some(user)) => Ok(Checked::Right(Box::new(user))),
+        Ok(None) => Ok(Checked::Wrong),
+        Err(AccountError::Later(wait)) => {
+            tracing::warn!(origin, "too many sign-ins were tried");
+            Ok(Checked::Later(wait.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)))
         }
-        None => Checked::Wrong,
-    })
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// A path of the desk itself. Browsers take `//host` and `/\host` for another site, and drop tabs
@@ -231,13 +234,18 @@ async fn use_setup(
     Path(token): Path<String>,
     form: OpenForm,
 ) -> Result<Response, Failure> {
-    let OpenForm { fields, origin, session } = form;
+    let OpenForm { fields, origin, agent, session } = form;
     let mut page = setup_page(&web, &token).await?;
     let (db, ambient) = (web.engine.db(), web.engine.ambient());
-    let (name, password) = (fields.get("name"), fields.raw("password").to_owned());
+    let (name, password) = (fields.get("name"), new_password(&web, fields.raw("password")));
     page.name = Field::of(name);
     match accounts::use_link(db, ambient, &token, name, password, &origin).await {
-        Ok(name) => enter(&web, &session, &name).await,
+        // A link proves that somebody was handed it and nothing else: they come in by the door.
+        Ok(_) if page.person.is_some() => Ok(Redirect::to("/login?set").into_response()),
+        Ok(name) => {
+            let came = Came { by: SignInBy::Password, from: &origin, agent: &agent };
+            enter(&web, &session, &name, came).await
+        }
         Err(error @ AccountError::Name(_)) => {
             page.name.error = Some(sentence(&error.to_string()));
             Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &page))
@@ -250,17 +258,18 @@ async fn use_setup(
     }
 }
 
-/// Lets somebody in who has just chosen their password; they sign in with it from now on. A link
-/// stands in for the password alone: a second factor is asked for all the same.
-async fn enter(web: &Web, session: &Session, name: &str) -> Result<Response, Failure> {
+/// A password that somebody chose for this desk.
+pub(super) fn new_password(web: &Web, text: &str) -> NewPassword {
+    let host = web.engine.config().server.public_url.host_str().unwrap_or_default();
+    NewPassword::from(text).at(host)
+}
+
+/// Lets the first person in, who has just chosen their password.
+async fn enter(web: &Web, session: &Session, name: &str, came: Came<'_>) -> Result<Response, Failure> {
     let mut tx = web.engine.db().read().await?;
-    let user = user_by_name(&mut tx, name).await?;
+    let user = user_by_name(&mut tx, name).await?.ok_or(Failure::NotFound)?;
     drop(tx);
-    // A link outlives the moment in which its person was shut out.
-    if let Some(user) = user.filter(|user| user.disabled_at.is_none()) {
-        return Ok(second::come_in(web, session, &user, How::Password, "/").await?.into_response());
-    }
-    Ok(Redirect::to("/login").into_response())
+    Ok(second::come_in(web, session, &user, came, "/").await?.into_response())
 }
 
 #[cfg(test)]

@@ -2,16 +2,19 @@
 
 use askama::Template;
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 
-use super::access::{Checked, check_password};
+use uuid::Uuid;
+
+use super::access::{Checked, check_password, new_password};
 use crate::accounts::{self, AccountError, MIN_PASSWORD, Purpose};
 use crate::domain::actor::{Right, Role};
 use crate::domain::zone::Zone;
 use crate::store::factors::held;
+use crate::store::sessions::SessionRow;
 use crate::web::Web;
 use crate::web::failure::{Failure, sentence};
 use crate::web::guard::{Posted, Signed};
@@ -19,7 +22,7 @@ use crate::web::labels;
 use crate::web::listing::Choice;
 use crate::web::page::{Layout, Section, render, render_as};
 use crate::web::tell::list;
-use crate::web::view::{Field, When};
+use crate::web::view::{Field, Seen, When};
 
 /// `/account`
 #[derive(Template, Debug)]
@@ -35,6 +38,8 @@ pub struct AccountPage {
     pub rights: Vec<RightRow>,
     /// When they signed in.
     pub signed_in_at: Option<When>,
+    /// Where they are signed in, the last used first.
+    pub sessions: Vec<SessionView>,
     /// Its value is never filled.
     pub old_password: Field,
     /// Its value is never filled.
@@ -62,6 +67,45 @@ impl AccountPage {
     /// Something has to be put right.
     pub fn wrong(&self) -> bool {
         self.old_password.error.is_some() || self.new_password.error.is_some()
+    }
+}
+
+/// One place where somebody is signed in.
+#[derive(Clone, Debug)]
+pub struct SessionView {
+    /// Where the form goes that ends it; absent for the one that the page is looked at in.
+    pub end: Option<String>,
+    /// The browser: "Firefox on Linux".
+    pub agent: String,
+    /// From where they signed in.
+    pub address: String,
+    /// With what.
+    pub by: &'static str,
+    /// When they signed in.
+    pub since: When,
+    /// Its last use.
+    pub used: When,
+}
+
+impl SessionView {
+    /// As whoever is signed in in `here` sees it; `below` is the path of whose it is.
+    pub(super) fn of(row: SessionRow, here: Uuid, below: &str, seen: Seen) -> Self {
+        Self {
+            end: (row.id != here).then(|| format!("{below}/sessions/{}/end", row.id)),
+            by: labels::signed_in_by(row.signed_in_by),
+            since: When::at(row.began_at, seen),
+            used: When::at(row.seen_at, seen),
+            agent: row.agent,
+            address: row.address,
+        }
+    }
+}
+
+/// What is said of a session after its end was asked for.
+pub(super) fn ended(row: Option<SessionRow>) -> String {
+    match row {
+        Some(row) => format!("{}, from {}, is signed out.", row.agent, row.address),
+        None => "That session had ended already.".to_owned(),
     }
 }
 
@@ -95,6 +139,7 @@ pub fn routes() -> Router<Web> {
         .route("/account", get(account))
         .route("/account/password", post(change_password))
         .route("/account/zone", post(change_zone))
+        .route("/account/sessions/{id}/end", post(end_session))
         .route("/account/sign-out", post(sign_out_everywhere))
 }
 
@@ -108,8 +153,11 @@ async fn page(web: &Web, who: &Signed) -> Result<AccountPage, Failure> {
     let layout = list::rail(&mut tx, who.layout("Account", Section::Account).await).await?;
     drop(tx);
     let seen = who.seen(web.engine.ambient().now());
+    let sessions = accounts::sessions(web.engine.db(), web.engine.ambient(), who.user.id).await?;
+    let session = |row| SessionView::of(row, who.entry.id, "/account", seen);
     Ok(AccountPage {
         layout,
+        sessions: sessions.into_iter().map(session).collect(),
         zones: zones(seen.zone),
         zone_error: None,
         clock: When::at(seen.now, seen),
@@ -156,15 +204,33 @@ async fn sign_out_everywhere(State(web): State<Web>, posted: Posted) -> Result<R
     let actor = who.actor();
     let (db, ambient) = (web.engine.db(), web.engine.ambient());
     accounts::sign_out_everywhere(db, ambient, &who.user.name, &who.by(&actor)).await?;
-    who.sign_out().await?;
-    Ok(Redirect::to("/login").into_response())
+    who.leave().await?;
+    Ok(Redirect::to("/login?left=1").into_response())
+}
+
+async fn end_session(
+    State(web): State<Web>,
+    Path(id): Path<String>,
+    posted: Posted,
+) -> Result<Response, Failure> {
+    let who = posted.who;
+    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
+    let actor = who.actor();
+    let (db, ambient) = (web.engine.db(), web.engine.ambient());
+    let row = accounts::end_session(db, ambient, &who.user, id, &who.by(&actor)).await?;
+    if id == who.entry.id {
+        who.leave().await?;
+        return Ok(Redirect::to("/login?left=1").into_response());
+    }
+    who.flash(true, ended(row)).await?;
+    Ok(Redirect::to("/account").into_response())
 }
 
 async fn change_password(State(web): State<Web>, posted: Posted) -> Result<Response, Failure> {
     let Posted { who, fields } = posted;
-    let (old, new) = (fields.raw("old").to_owned(), fields.raw("new").to_owned());
+    let (old, new) = (fields.raw("old").to_owned(), new_password(&web, fields.raw("new")));
     let mut again = page(&web, &who).await?;
-    if let Err(error) = accounts::password_fits(&new) {
+    if let Err(error) = new.fits() {
         again.new_password.error = Some(sentence(&error.to_string()));
         return Ok(Checked::Wrong.answer(&again));
     }
@@ -177,12 +243,11 @@ async fn change_password(State(web): State<Web>, posted: Posted) -> Result<Respo
     let (db, ambient) = (web.engine.db(), web.engine.ambient());
     match accounts::change_password(db, ambient, &who.user.name, old, new, &who.by(&actor)).await {
         Ok(()) => {
-            who.sign_out().await?;
+            who.leave().await?;
             Ok(Redirect::to("/login?changed").into_response())
         }
-        // Somebody changed it between the two looks.
         Err(error @ AccountError::Password(_)) => {
-            again.old_password.error = Some(sentence(&error.to_string()));
+            again.new_password.error = Some(sentence(&error.to_string()));
             Ok(Checked::Wrong.answer(&again))
         }
         Err(error) => Err(error.into()),

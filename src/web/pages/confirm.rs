@@ -11,10 +11,11 @@ use super::access::{check_password, is_local, later};
 use super::passkey::PasskeyPage;
 use crate::accounts::Purpose;
 use crate::domain::actor::Right;
+use crate::domain::sign_in::SignInBy;
 use crate::store::factors::Held;
 use crate::web::Web;
 use crate::web::failure::Failure;
-use crate::web::guard::{Fields, How, Posted, Signed};
+use crate::web::guard::{Fields, Posted, Signed};
 use crate::web::page::{Layout, Section, render, render_as};
 use crate::web::second::{self, CREDENTIAL, PASSKEY, START, Shown};
 use crate::web::tell::list;
@@ -61,7 +62,7 @@ pub enum Ways {
 
 impl Ways {
     fn of(web: &Web, who: &Signed, held: Held, carried: &[(String, String)], back: &str) -> Self {
-        if who.how == How::Provider {
+        if who.entry.by == SignInBy::Oidc {
             return Self::Provider(href(who, back), typed::written(carried.iter().cloned()));
         }
         let code = held.any().then(Field::default).filter(|_| held.takes_codes());
@@ -73,9 +74,9 @@ impl Ways {
 /// Where somebody can show who they are before they type anything, and comes back to `next`.
 fn href(who: &Signed, next: &str) -> String {
     let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
-    match who.how {
-        How::Password => format!("/confirm?next={next}"),
-        How::Provider => format!("/login/oidc?confirm=1&next={next}"),
+    match who.entry.by {
+        SignInBy::Password => format!("/confirm?next={next}"),
+        SignInBy::Oidc => format!("/login/oidc?confirm=1&next={next}"),
     }
 }
 

@@ -24,11 +24,13 @@ pub mod operations;
 pub mod override_form;
 pub mod passkey;
 pub mod people;
+pub mod person;
 pub mod replay;
 pub mod resolve;
 pub mod second;
 pub mod shown;
 pub mod status;
+pub mod tokens;
 pub mod triage;
 pub mod types;
 pub mod verdict;
@@ -68,4 +70,6 @@ pub fn routes() -> Router<Web> {
         .merge(account::routes())
         .merge(factors::routes())
         .merge(people::routes())
+        .merge(person::routes())
+        .merge(tokens::routes())
 }

@@ -13,7 +13,7 @@ use crate::domain::actor::Right;
 use crate::domain::attempt::Waiver;
 use crate::domain::contract::Class;
 use crate::domain::words;
-use crate::engine::actions::{self, OverrideMode, Request as Asked};
+use crate::engine::actions::{self, ActionError, OverrideMode, Request as Asked};
 use crate::engine::approvals;
 use crate::store::dead_letters::DeadLetterRow;
 use crate::store::overrides;
@@ -39,6 +39,10 @@ pub struct OverridePage {
     pub action: String,
     /// One click is one override.
     pub action_id: String,
+    /// The version of the facts that the page shows.
+    pub facts: String,
+    /// In what these have changed since an earlier page, on which somebody just decided.
+    pub changed: Option<String>,
     /// What is at stake.
     pub stakes: Stakes,
     /// A second person has to approve it before anything is sent.
@@ -204,6 +208,8 @@ async fn page(
         back: case.back(&tale),
         action: format!("{}/override", case.path()),
         action_id,
+        facts: case.preview.facts(case.letter.id).map_or_else(String::new, |facts| facts.to_string()),
+        changed: None,
         approval,
         same_key: match card::class(&tale, tale.thread.current_step()) {
             _ if waivable.is_empty() => {
@@ -283,17 +289,26 @@ async fn override_checks(
     let actor = who.actor();
     let asked =
         Asked { actor: &actor, action_id: &action_id, reason: &typed.reason.value, origin: &who.origin };
-    let gate = web.engine.gate();
-    if actions::needs_approval(gate, &letter.kind) {
-        return match approvals::ask(gate, &letter, mode, &asked).await? {
-            approvals::Asked::Waits(request) => {
-                let text = "Nothing is sent yet: your request waits for a second person.";
-                who.flash(true, text).await?;
-                Ok(Redirect::to(&format!("/approvals/{request}")).into_response())
-            }
-            approvals::Asked::Not(verdict) => case::answer(&web, &who, &id, *verdict).await,
-        };
+    let (gate, seen) = (web.engine.gate(), Some(fields.get("facts")));
+    let outcome = if actions::needs_approval(gate, &letter.kind) {
+        approvals::ask(gate, &letter, mode, seen, &asked).await
+    } else {
+        let sent = actions::override_letter(gate, &letter, mode, true, seen, &asked).await;
+        sent.map(|verdict| approvals::Asked::Not(Box::new(verdict)))
+    };
+    match outcome {
+        Ok(approvals::Asked::Waits(request)) => {
+            who.flash(true, "Nothing is sent yet: your request waits for a second person.").await?;
+            Ok(Redirect::to(&format!("/approvals/{request}")).into_response())
+        }
+        Ok(approvals::Asked::Not(verdict)) => case::answer(&web, &who, &id, *verdict).await,
+        // Their word was on other facts: they have to give it anew.
+        Err(ActionError::Changed(what)) => {
+            let typed = Typed { accept: Field::default(), ..typed };
+            let fresh = page(&web, &who, &id, action_id, typed).await?;
+            let fresh = OverridePage { changed: Some(what), ..fresh };
+            Ok(render_as(StatusCode::CONFLICT, &fresh))
+        }
+        Err(error) => Err(error.into()),
     }
-    let verdict = actions::override_letter(gate, &letter, mode, true, &asked).await?;
-    case::answer(&web, &who, &id, verdict).await
 }

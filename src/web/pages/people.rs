@@ -156,14 +156,18 @@ async fn add(State(web): State<Web>, posted: Posted) -> Result<Response, Failure
 async fn show_link(web: &Web, who: &Signed, name: String) -> Result<Response, Failure> {
     let actor = who.actor();
     let (db, ambient) = (web.engine.db(), web.engine.ambient());
-    let secret = accounts::make_link(db, ambient, Some(&name), &who.by(&actor)).await?;
+    let secret = match accounts::make_link(db, ambient, Some(&name), &who.by(&actor)).await {
+        Ok(secret) => secret,
+        Err(error @ AccountError::ShutOut(_)) => return refused(web, who, &error).await,
+        Err(error) => return Err(error.into()),
+    };
     let root = web.engine.config().server.public_url.as_str().trim_end_matches('/');
     let link = Some(OneTimeLink { name, url: format!("{root}/setup/{secret}") });
     Ok(render(&PeoplePage { link, ..page(web, who).await? }))
 }
 
 /// The person that an address names.
-async fn person(web: &Web, id: &str) -> Result<UserRow, Failure> {
+pub(super) async fn person(web: &Web, id: &str) -> Result<UserRow, Failure> {
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let mut tx = web.engine.db().read().await?;
     user_by_id(&mut tx, id).await?.ok_or(Failure::NotFound)
@@ -181,12 +185,15 @@ async fn answer(
             who.flash(true, done).await?;
             Ok(Redirect::to("/people").into_response())
         }
-        Err(error @ AccountError::LastAdmin(_)) => {
-            let problem = Some(sentence(&error.to_string()));
-            Ok(render_as(StatusCode::CONFLICT, &PeoplePage { problem, ..page(web, who).await? }))
-        }
+        Err(error @ AccountError::LastAdmin(_)) => refused(web, who, &error).await,
         Err(error) => Err(error.into()),
     }
+}
+
+/// The list again, with why something was not done.
+async fn refused(web: &Web, who: &Signed, error: &AccountError) -> Result<Response, Failure> {
+    let problem = Some(sentence(&error.to_string()));
+    Ok(render_as(StatusCode::CONFLICT, &PeoplePage { problem, ..page(web, who).await? }))
 }
 
 async fn change_role(

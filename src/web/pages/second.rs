@@ -11,9 +11,10 @@ use tower_sessions::Session;
 use super::access::later;
 use super::passkey::PasskeyPage;
 use crate::accounts::Purpose;
+use crate::domain::sign_in::SignInBy;
 use crate::web::Web;
 use crate::web::failure::Failure;
-use crate::web::guard::{self, How, OpenForm};
+use crate::web::guard::{self, Came, OpenForm};
 use crate::web::page::{Layout, render, render_as};
 use crate::web::second::{self, DOOR, Half, PASSKEY, START, Shown};
 use crate::web::view::{Field, Reference};
@@ -63,7 +64,7 @@ async fn door(State(web): State<Web>, session: Session) -> Result<Response, Fail
 }
 
 async fn show(State(web): State<Web>, form: OpenForm) -> Result<Response, Failure> {
-    let OpenForm { fields, origin, session } = form;
+    let OpenForm { fields, origin, agent, session } = form;
     let Some(half) = Half::of(&web, &session).await? else { return Ok(lapsed()) };
     if fields.get(PASSKEY) == START {
         let layout = Layout::outside("Show your passkey", "");
@@ -75,7 +76,8 @@ async fn show(State(web): State<Web>, form: OpenForm) -> Result<Response, Failur
     }
     match second::check(&web, &session, &half.user, &fields, Purpose::SignIn, &origin).await? {
         Shown::Right(told) => {
-            guard::sign_in(&web, &session, &half.user, How::Password).await?;
+            let came = Came { by: SignInBy::Password, from: &origin, agent: &agent };
+            guard::sign_in(&web, &session, &half.user, came).await?;
             if let Some(told) = told {
                 guard::say(&session, false, told).await?;
             }

@@ -44,6 +44,7 @@ pub const ACTIONS: &[(&str, &str)] = &[
     ("second_factor_failed", "failed to show a second factor"),
     ("confirm", "confirmed that it was they"),
     ("sign_out", "signed out"),
+    ("session_end", "ended a session"),
     ("user_add", "added a person"),
     ("user_role", "changed a person's role"),
     ("user_disable", "shut a person out"),

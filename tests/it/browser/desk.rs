@@ -133,6 +133,10 @@ async fn a_setup_link_makes_the_first_admin() {
     browser.goto(&link).await;
     browser.fill_label("Password", "olga's own password").await;
     browser.click_text("button", "Set the password").await;
+    browser.wait_for_text("Your password is set. Sign in with it.").await;
+    browser.fill_label("Name", "olga").await;
+    browser.fill_label("Password", "olga's own password").await;
+    browser.click_text("button", "Sign in").await;
     browser.wait_for_text("Dead letters").await;
     assert_eq!(browser.console_errors().await, Vec::<String>::new());
 }

@@ -2,10 +2,12 @@
 //! page that the list lacks fails one.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use dead_letter_office::accounts::{self, By};
 use dead_letter_office::demo::destination::Behaviour;
-use dead_letter_office::domain::actor::{Actor, Role};
+use dead_letter_office::domain::actor::{Actor, Role, Scope};
+use dead_letter_office::store::accounts as rows;
 use url::form_urlencoded::byte_serialize;
 
 use super::stage::{Stage, Texts, orders, plain};
@@ -46,6 +48,17 @@ impl Scene {
         let (db, ambient) = (served.engine.db(), served.engine.ambient());
         accounts::disable(db, ambient, &gone, &by).await.unwrap();
         let link = accounts::make_link(db, ambient, Some(&hand), &by).await.unwrap();
+        for (name, scope, lasts) in [
+            (text("shop", 60), Scope::Submit, Some(Duration::from_hours(24 * 90))),
+            (text("report", 60), Scope::Read, None),
+            (text("old", 60), Scope::Operate, None),
+        ] {
+            accounts::create_token(db, ambient, &name, scope, lasts, &by).await.unwrap();
+        }
+        accounts::revoke_token(db, ambient, &text("old", 60), &by).await.unwrap();
+        let mut tx = db.read().await.unwrap();
+        let person = rows::user_by_name(&mut tx, &boss).await.unwrap().expect("they are there").id;
+        drop(tx);
 
         let stage = Stage { served: &served, text, hand };
         let doubt = || Behaviour::CloseAfterRead { effect: true };
@@ -121,6 +134,8 @@ impl Scene {
             form("operation-doubtful", "/operations/{id}", unclear),
             fixed("audit", "/audit"),
             fixed("people", "/people"),
+            form("person", "/people/{id}", person),
+            fixed("tokens", "/tokens"),
             fixed("account", "/account"),
         ];
         Self { served, doors, pages, boss }

@@ -192,7 +192,7 @@ impl Stage<'_> {
     pub(super) async fn asked_for(&self, letter: Uuid) -> Uuid {
         let row = self.letter(letter).await;
         self.act("The customer waits", async |gate, request| {
-            match approvals::ask(gate, &row, OverrideMode::NewEffect, request).await.unwrap() {
+            match approvals::ask(gate, &row, OverrideMode::NewEffect, None, request).await.unwrap() {
                 Asked::Waits(id) => id,
                 Asked::Not(verdict) => panic!("{verdict:?}"),
             }

@@ -54,9 +54,11 @@ async fn asks(anton: &mut Person<'_>, operation: Uuid, letter: Uuid) -> String {
     let path = format!("/dead-letters/{letter}/override");
     let form = anton.get(&path).await.expect(200);
     assert!(form.words().contains("Ask a second person to approve it"), "{}", form.words());
-    let (id, short) = (form.field("action_id"), operation.simple().to_string()[24..].to_owned());
+    let (id, facts) = (form.field("action_id"), form.field("facts"));
+    let short = operation.simple().to_string()[24..].to_owned();
     let fields = [
         ("action_id", &*id),
+        ("facts", &*facts),
         ("mode", "new_effect"),
         ("typed", &*short),
         ("reason", HOSTILE),

@@ -21,6 +21,7 @@ mod overrides;
 mod people;
 mod sizes;
 mod ticks;
+mod tokens;
 mod triage;
 mod typed;
 mod types;

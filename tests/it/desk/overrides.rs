@@ -31,7 +31,9 @@ async fn an_override_is_asked_for_all_that_it_needs(db: TestDatabase) {
     assert!(!words.contains("once more"), "the sign-in is fresh");
 
     let before = business(&desk.app).await;
+    let facts = form.field("facts");
     let good = [
+        ("facts", &*facts),
         ("mode", "new_effect"),
         ("typed", &*short),
         ("reason", "the customer waits"),
@@ -86,7 +88,9 @@ async fn an_override_needs_a_fresh_sign_in(db: TestDatabase) {
     let form = anton.get(&path).await.expect(200);
     assert!(form.words().contains("you will be asked to confirm that it is you"), "{}", form.words());
     let before = business(&desk.app).await;
+    let facts = form.field("facts");
     let good = [
+        ("facts", &*facts),
         ("mode", "new_effect"),
         ("typed", &*short),
         ("reason", "the customer waits"),

@@ -33,7 +33,9 @@ async fn an_admin_adds_people_by_a_link_that_is_shown_once(db: TestDatabase) {
 
     let path = format!("/setup/{secret}");
     let mut olga = desk.nobody();
-    assert_eq!(olga.post_bare(&path, &[("password", "olga's own password")]).await.location(), "/");
+    let own = "olga's own password";
+    assert_eq!(olga.post_bare(&path, &[("password", own)]).await.location(), "/login?set");
+    assert_eq!(olga.sign_in("<b>olga</b>", own).await.location(), "/");
     assert!(olga.get("/account").await.words().contains("<b>olga</b> approver"));
 
     let taken = boss.post("/people", &[("name", "<b>olga</b>"), ("role", "viewer")]).await.expect(422);

@@ -56,10 +56,10 @@ async fn start(db: TestDatabase) -> TestApp {
     let app = TestApp::configured(db, GUARDED).await;
     let actor = Actor::Cli { user: "root".into() };
     let by = By { actor: &actor, origin: "cli" };
-    for name in ["anton", "berta"] {
+    for (name, role) in [("anton", Role::Approver), ("berta", Role::Approver), ("carla", Role::Admin)] {
         let password = Some("correct horse battery".into());
         let (db, ambient) = (app.engine.db(), app.engine.ambient());
-        accounts::add_user(db, ambient, name, Role::Approver, password, &by).await.unwrap();
+        accounts::add_user(db, ambient, name, role, password, &by).await.unwrap();
     }
     app
 }
@@ -74,7 +74,8 @@ async fn in_doubt(app: &mut TestApp, key: &str) -> Uuid {
 
 async fn asked(app: &TestApp, id: Uuid, action_id: &str) -> Result<Asked, ActionError> {
     let letter = app.letter(id).await;
-    approvals::ask(app.engine.gate(), &letter, OverrideMode::NewEffect, &request(&anton(), action_id)).await
+    approvals::ask(app.engine.gate(), &letter, OverrideMode::NewEffect, None, &request(&anton(), action_id))
+        .await
 }
 
 async fn waits(app: &TestApp, id: Uuid, action_id: &str) -> Uuid {
@@ -144,7 +145,7 @@ async fn nobody_overrides_alone_whatever_the_door(db: TestDatabase) {
             let action_id = format!("{place} {mode}");
             let asked = request(actor, &action_id);
             let verdict =
-                actions::override_letter(app.engine.gate(), &letter, mode, true, &asked).await.unwrap();
+                actions::override_letter(app.engine.gate(), &letter, mode, true, None, &asked).await.unwrap();
             assert_eq!(verdict.verdict, VerdictKind::Refused, "{actor} {mode}");
             assert!(verdict.reason.contains("a second person"), "{}", verdict.reason);
         }
@@ -266,7 +267,8 @@ async fn what_would_not_be_sent_is_not_asked_for(db: TestDatabase) {
     app.run_to_the_end().await;
     let letter = app.letter(id).await;
     let answer =
-        approvals::ask(app.engine.gate(), &letter, OverrideMode::SameKey, &request(&anton(), "a")).await;
+        approvals::ask(app.engine.gate(), &letter, OverrideMode::SameKey, None, &request(&anton(), "a"))
+            .await;
     let Ok(Asked::Not(verdict)) = answer else { panic!("{answer:?}") };
     assert_eq!(verdict.verdict, VerdictKind::Refused);
     let mut tx = app.engine.db().read().await.unwrap();
@@ -277,7 +279,7 @@ async fn what_would_not_be_sent_is_not_asked_for(db: TestDatabase) {
     assert!(matches!(answer, Ok(Asked::Not(_))), "{answer:?}");
     let olga = person("olga", Role::Operator);
     let forbidden =
-        approvals::ask(app.engine.gate(), &letter, OverrideMode::NewEffect, &request(&olga, "c")).await;
+        approvals::ask(app.engine.gate(), &letter, OverrideMode::NewEffect, None, &request(&olga, "c")).await;
     assert!(matches!(forbidden, Err(ActionError::Forbidden(_))), "{forbidden:?}");
 }
 

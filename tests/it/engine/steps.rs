@@ -176,7 +176,8 @@ async fn an_override_of_a_step_that_is_done_is_no_word_on_the_next_one(db: TestD
         [(&first, "b", VerdictKind::Refused), (&second, "c", VerdictKind::Accepted)]
     {
         let asked = request(&berta, action_id);
-        let verdict = override_letter(app.engine.gate(), letter, OverrideMode::NewEffect, true, &asked).await;
+        let verdict =
+            override_letter(app.engine.gate(), letter, OverrideMode::NewEffect, true, None, &asked).await;
         let verdict = verdict.unwrap();
         assert_eq!(verdict.verdict, wanted, "{}", verdict.reason);
     }

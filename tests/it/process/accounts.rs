@@ -33,13 +33,13 @@ async fn people_come_change_and_go() {
 
     let out = house.done(&["user", "add", "vera", "--role", "viewer"]);
     assert!(house.done(&["user", "list"]).contains("no password yet"));
-    let name = accounts::use_link(&db, &ambient, secret(&out), "", "first password".to_owned(), "test").await;
+    let name = accounts::use_link(&db, &ambient, secret(&out), "", "first password".into(), "test").await;
     assert_eq!(name.unwrap(), "vera");
     assert!(signs_in("first password").await);
 
     let out = house.done(&["user", "reset", "vera"]);
     assert!(signs_in("first password").await, "until the link is used");
-    accounts::use_link(&db, &ambient, secret(&out), "", "second password".to_owned(), "test").await.unwrap();
+    accounts::use_link(&db, &ambient, secret(&out), "", "second password".into(), "test").await.unwrap();
     assert!(!signs_in("first password").await);
     assert!(signs_in("second password").await);
 

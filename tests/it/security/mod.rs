@@ -5,6 +5,10 @@
 mod csp_and_headers;
 mod csrf;
 mod passkeys;
+mod passwords;
+mod reset;
 mod roles;
 mod second_factor;
 mod sessions;
+mod sign_in_throttling;
+mod step_up_and_two_people;

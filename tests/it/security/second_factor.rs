@@ -39,6 +39,7 @@ async fn on_record(desk: &Desk, person: &str) -> Vec<(String, String, String)> {
     let mut rows = audit::list(&mut tx, &filter, page).await.unwrap().items;
     rows.reverse();
     rows.into_iter()
+        .map(|entry| entry.row)
         .filter(|row| row.actor == person)
         .map(|row| (row.action, row.result, row.detail))
         .collect()

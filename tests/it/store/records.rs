@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use dead_letter_office::demo::destination::Behaviour;
 use dead_letter_office::domain::actor::Role;
+use dead_letter_office::domain::sign_in::SignInBy;
 use dead_letter_office::engine::report::{AttemptReport, OperationReport};
 use dead_letter_office::engine::thread::{self, Knowledge};
-use dead_letter_office::store::{Commit, Db, StoreError, audit, operations, sessions};
+use dead_letter_office::store::sessions::{self, SessionRow};
+use dead_letter_office::store::{Commit, Db, StoreError, audit, operations};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -38,7 +40,7 @@ async fn a_transaction_that_is_dropped_leaves_nothing(db: TestDatabase) {
     let now = app.now();
     let later = now.plus(Duration::from_secs(60));
     let mut tx = app.engine.db().begin().await.unwrap();
-    assert!(sessions::insert(&mut tx, b"hash", None, "{}", later).await.unwrap());
+    assert!(sessions::insert(&mut tx, b"hash", "{}", later, None).await.unwrap());
     drop(tx);
     let mut tx = app.engine.db().begin().await.unwrap();
     assert_eq!(sessions::load(&mut tx, b"hash", now).await.unwrap(), None);
@@ -49,20 +51,38 @@ async fn sessions_come_and_go(db: TestDatabase) {
     let now = app.now();
     let end = now.plus(Duration::from_secs(60));
     let user = Uuid::from_u128(7);
+    let row = |id| SessionRow {
+        id: Uuid::from_u128(id),
+        user_id: user,
+        began_at: now,
+        seen_at: now,
+        address: "192.0.2.7".into(),
+        agent: "Firefox on Linux".into(),
+        signed_in_by: SignInBy::Password,
+    };
+    let (first, second) = (row(1), row(2));
     let mut tx = app.engine.db().begin().await.unwrap();
-    assert!(sessions::insert(&mut tx, b"one", None, "first", end).await.unwrap());
-    assert!(!sessions::insert(&mut tx, b"one", None, "other", end).await.unwrap(), "the id is taken");
+    assert!(sessions::insert(&mut tx, b"one", "first", end, Some(&first)).await.unwrap());
+    assert!(!sessions::insert(&mut tx, b"one", "other", end, None).await.unwrap(), "the token is taken");
     assert_eq!(sessions::load(&mut tx, b"one", now).await.unwrap(), Some(("first".to_owned(), end)));
-    sessions::save(&mut tx, b"one", Some(user), "signed in", end).await.unwrap();
-    sessions::save(&mut tx, b"ended", Some(user), "not brought back", end).await.unwrap();
+    let later = now.plus(Duration::from_secs(5));
+    sessions::save(&mut tx, b"one", "used", end, Some(later)).await.unwrap();
+    sessions::save(&mut tx, b"ended", "not brought back", end, None).await.unwrap();
     assert_eq!(sessions::load(&mut tx, b"ended", now).await.unwrap(), None);
-    assert!(sessions::insert(&mut tx, b"two", Some(user), "elsewhere", end).await.unwrap());
-    assert_eq!(sessions::load(&mut tx, b"one", now).await.unwrap().unwrap().0, "signed in");
+    assert!(sessions::insert(&mut tx, b"two", "elsewhere", end, Some(&second)).await.unwrap());
+    assert_eq!(sessions::load(&mut tx, b"one", now).await.unwrap().unwrap().0, "used");
     assert_eq!(sessions::load(&mut tx, b"one", end).await.unwrap(), None, "it lapsed");
+    let used = SessionRow { seen_at: later, ..first.clone() };
+    assert_eq!(sessions::of_user(&mut tx, user, now).await.unwrap(), [used.clone(), second.clone()]);
+    assert!(sessions::of_user(&mut tx, user, end).await.unwrap().is_empty(), "they lapsed");
+    assert!(sessions::of_user(&mut tx, Uuid::nil(), now).await.unwrap().is_empty());
+    assert_eq!(sessions::delete_one(&mut tx, Uuid::nil(), first.id).await.unwrap(), None, "somebody else's");
+    assert_eq!(sessions::delete_one(&mut tx, user, first.id).await.unwrap(), Some(used));
+    assert_eq!(sessions::delete_one(&mut tx, user, first.id).await.unwrap(), None, "once");
     sessions::delete_of_user(&mut tx, user).await.unwrap();
     assert_eq!(sessions::load(&mut tx, b"two", now).await.unwrap(), None);
     for name in [&b"a"[..], b"b", b"c"] {
-        sessions::insert(&mut tx, name, None, "", end).await.unwrap();
+        sessions::insert(&mut tx, name, "", end, None).await.unwrap();
     }
     sessions::delete(&mut tx, b"a").await.unwrap();
     assert_eq!(sessions::delete_expired(&mut tx, now).await.unwrap(), 0);
