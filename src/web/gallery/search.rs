@@ -13,7 +13,7 @@ use crate::web::pages::people::{OneTimeLink, PeoplePage, PersonRow, roles};
 use crate::web::pages::person::PersonPage;
 use crate::web::pages::status::{LaneRow, NodeRow, RefusedRow, SourceRow, StatusPage};
 use crate::web::pages::tokens::{TokenState, TokenView, TokensPage, scopes, spans};
-use crate::web::view::{Fact, Field, Reference};
+use crate::web::view::{Fact, Field, Reference, When};
 
 pub(super) fn operations(w: &Words, found: bool) -> OperationsPage {
     let row =

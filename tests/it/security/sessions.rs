@@ -345,6 +345,7 @@ async fn every_end_is_on_record(db: TestDatabase) {
     let listed = audit::list(&mut tx, &Default::default(), page).await.unwrap().items;
     let mut acts: Vec<(&str, &str, &str)> = listed
         .iter()
+        .map(|entry| &entry.row)
         .filter(|row| ["sign_out", "session_end"].contains(&row.action.as_str()))
         .map(|row| (row.action.as_str(), row.actor.as_str(), row.detail.as_str()))
         .collect();
