@@ -5,8 +5,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{AccountError, By, checked_name, hash_password, hash_secret, known, note};
-use crate::domain::actor::{Actor, Role};
+use super::{AccountError, By, checked_name, hash_password, hash_secret, known, may_manage, note, permitted};
+use crate::domain::actor::{Actor, Right, Role};
 use crate::domain::ambient::Ambient;
 use crate::domain::time::Timestamp;
 use crate::store::accounts::{self, UserRow};
@@ -22,11 +22,16 @@ pub async fn make_link(
     user: Option<&str>,
     by: &By<'_>,
 ) -> Result<String, AccountError> {
+    permitted(by, Right::ManagePeople)?;
     let now = ambient.now();
     let secret = URL_SAFE_NO_PAD.encode(ambient.secret());
     let mut tx = db.begin().await?;
     let user_id = match user {
-        Some(name) => Some(known(&mut tx, name).await?.id),
+        Some(name) => {
+            let user = known(&mut tx, name).await?;
+            may_manage(by, db.roles().of(&user.role).rights())?;
+            Some(user.id)
+        }
         None => None,
     };
     accounts::insert_link(&mut tx, &hash_secret(&secret), user_id, now, now.plus(LINK_LASTS)).await?;
@@ -88,11 +93,10 @@ pub async fn use_link(
     let (name, action) = match purpose {
         LinkFor::FirstAdmin => {
             let name = checked_name(name)?;
-            let role = Role::Admin;
             let user = UserRow {
                 id: ambient.id(),
                 name: name.clone(),
-                role,
+                role: Role::Admin.to_string(),
                 password_hash: Some(hash),
                 created_at: now,
                 disabled_at: None,
@@ -110,7 +114,7 @@ pub async fn use_link(
             (name, "password_set")
         }
     };
-    let actor = Actor::Person { name: name.clone(), role: Role::Viewer };
+    let actor = Actor::Person { name: name.clone(), role: Role::Viewer.into() };
     note(&mut tx, ambient, &By { actor: &actor, origin }, action, "by a one-time link").await?;
     tx.commit(Commit::Account).await?;
     Ok(name)

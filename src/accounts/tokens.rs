@@ -5,8 +5,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{AccountError, By, checked_name, hash_secret, note};
-use crate::domain::actor::Scope;
+use super::{AccountError, By, checked_name, hash_secret, note, permitted};
+use crate::domain::actor::{Right, Scope};
 use crate::domain::ambient::Ambient;
 use crate::store::accounts::{self, TokenRow};
 use crate::store::{Commit, Db, StoreError};
@@ -23,6 +23,7 @@ pub async fn create_token(
     lasts: Option<Duration>,
     by: &By<'_>,
 ) -> Result<String, AccountError> {
+    permitted(by, Right::ManageTokens)?;
     let name = checked_name(name)?;
     let secret = format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(ambient.secret()));
     let now = ambient.now();
@@ -47,6 +48,7 @@ pub async fn create_token(
 
 /// Ends a token, at once.
 pub async fn revoke_token(db: &Db, ambient: &Ambient, name: &str, by: &By<'_>) -> Result<(), AccountError> {
+    permitted(by, Right::ManageTokens)?;
     let mut tx = db.begin().await?;
     if !accounts::revoke_token(&mut tx, name, ambient.now()).await? {
         return Err(AccountError::Unknown(format!("working token named {name:?}")));

@@ -92,7 +92,7 @@ pub(super) fn config(path: &Path) -> Result<Config, ConfigError> {
 
 pub(super) async fn open_database(config: &Config) -> anyhow::Result<Db> {
     let db = Db::open(&config.server.database_url).await.context("the database cannot be opened")?;
-    Ok(db.keyed(config.keyring.clone()))
+    Ok(db.keyed(config.keyring.clone()).with_roles(config.auth.roles.clone()))
 }
 
 /// Whoever sits at this command line.

@@ -77,6 +77,7 @@ pub mod dead_letter;
 pub mod decide;
 pub mod envelope;
 pub mod filter;
+pub mod identity;
 pub mod key;
 pub mod keyring;
 pub mod lookup;

@@ -208,14 +208,15 @@ async fn standing(
     approver: &str,
 ) -> Result<Result<(Actor, Judged), String>, ActionError> {
     let user = accounts::user_by_name(tx, &row.requested_by).await?;
-    let user = user.filter(|user| user.disabled_at.is_none() && user.role.may(Right::Override));
-    let Some(user) = user else {
+    let user = user.filter(|user| user.disabled_at.is_none());
+    let user = user.map(|user| (gate.config().auth.roles.of(&user.role), user));
+    let Some((role, user)) = user.filter(|(role, _)| role.may(Right::Override)) else {
         return Ok(Err(format!("{} may not override any more", row.requested_by)));
     };
     if letter.status != DeadLetterStatus::Open {
         return Ok(Err(format!("the dead letter is {} meanwhile", letter.status)));
     }
-    let requester = Actor::Person { name: user.name, role: user.role };
+    let requester = Actor::Person { name: user.name, role };
     let judged = judge(gate, tx, row.operation_id, &requester, &plan(letter, row.mode, approver)).await?;
     if facts(letter, &judged) != row.facts {
         return Ok(Err("what is known of it has changed since it was asked for".to_owned()));

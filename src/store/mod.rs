@@ -15,6 +15,7 @@ use sqlx::sqlite::{
 };
 use sqlx::{Postgres, SqlSafeStr, Sqlite, Transaction};
 
+use crate::domain::actor::Roles;
 use crate::domain::keyring::Keyring;
 
 /// Runs one statement on whichever database a transaction belongs to.
@@ -101,6 +102,7 @@ pub mod events;
 mod filters;
 pub mod history;
 pub mod hooks;
+pub mod identities;
 pub mod live;
 pub mod nodes;
 pub mod operations;
@@ -140,12 +142,14 @@ pub enum StoreError {
     Corrupt(String),
 }
 
-/// An open database, and the keys of what is authenticated or encrypted in it.
+/// An open database, the keys of what is authenticated or encrypted in it, and what the names of
+/// roles in it mean.
 #[derive(Clone, Debug)]
 pub struct Db {
     /// Its connections.
     pub pools: Pools,
     keyring: Option<Arc<Keyring>>,
+    roles: Roles,
 }
 
 /// Connections to a database.
@@ -173,7 +177,7 @@ pub enum Tx {
 
 impl From<Pools> for Db {
     fn from(pools: Pools) -> Self {
-        Self { pools, keyring: None }
+        Self { pools, keyring: None, roles: Roles::default() }
     }
 }
 
@@ -213,6 +217,17 @@ impl Db {
     #[must_use]
     pub fn keyed(self, keyring: Option<Keyring>) -> Self {
         Self { keyring: keyring.map(Arc::new), ..self }
+    }
+
+    /// The same where people can have these roles.
+    #[must_use]
+    pub fn with_roles(self, roles: Roles) -> Self {
+        Self { roles, ..self }
+    }
+
+    /// The roles that people can have, and what each holds.
+    pub fn roles(&self) -> &Roles {
+        &self.roles
     }
 
     /// The keys; an error that names what to do when nobody gave any.
@@ -345,6 +360,7 @@ fn migrator() -> Migrator {
         (7, "bulk", include_str!("../../migrations/0007_bulk.sql")),
         (8, "causes", include_str!("../../migrations/0008_causes.sql")),
         (9, "desk", include_str!("../../migrations/0009_desk.sql")),
+        (13, "roles", include_str!("../../migrations/0013_roles.sql")),
     ];
     let migrations = scripts
         .into_iter()

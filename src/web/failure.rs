@@ -223,9 +223,11 @@ impl From<AccountError> for Failure {
             AccountError::Store(_) | AccountError::Hash(_) => Self::Broken(chain(&error)),
             AccountError::Unknown(_) => Self::NotFound,
             AccountError::Link => Self::Link,
-            AccountError::Name(_) | AccountError::Password(_) | AccountError::LastAdmin(_) => {
-                Self::Conflict(sentence(&error.to_string()))
-            }
+            AccountError::Forbidden(_) => Self::Forbidden(sentence(&error.to_string())),
+            AccountError::Name(_)
+            | AccountError::Password(_)
+            | AccountError::Role(_)
+            | AccountError::LastAdmin(_) => Self::Conflict(sentence(&error.to_string())),
         }
     }
 }

@@ -19,7 +19,7 @@ use super::page::{Flash, FlashKind, Layout, Section, SignedIn};
 use super::sessions::{Sessions, USER};
 use super::view::Seen;
 use crate::accounts::By;
-use crate::domain::actor::{Actor, Right};
+use crate::domain::actor::{Actor, Right, Standing};
 use crate::domain::time::Timestamp;
 use crate::domain::zone::Zone;
 use crate::store::accounts::{self, UserRow};
@@ -43,6 +43,8 @@ const FLASH: &str = "flash";
 pub struct Signed {
     /// The person.
     pub user: UserRow,
+    /// What they may do.
+    pub role: Standing,
     /// Their session's form token.
     pub csrf: String,
     /// When they signed in.
@@ -57,7 +59,7 @@ pub struct Signed {
 impl Signed {
     /// As an actor.
     pub fn actor(&self) -> Actor {
-        Actor::Person { name: self.user.name.clone(), role: self.user.role }
+        Actor::Person { name: self.user.name.clone(), role: self.role.clone() }
     }
 
     /// The zone in which they read moments; a name that the list no longer has means UTC.
@@ -83,7 +85,7 @@ impl Signed {
 
     /// What a page of theirs has around it; shows and forgets the last click's message.
     pub async fn layout(&self, title: impl Into<String>, section: Section) -> Layout {
-        let who = SignedIn { name: self.user.name.clone(), role: self.user.role };
+        let who = SignedIn { name: self.user.name.clone(), role: self.role.clone() };
         // Only what is there is removed: a page that is looked at writes nothing.
         let flash: Option<(bool, String)> = self.session.get(FLASH).await.ok().flatten();
         if flash.is_some() {
@@ -222,7 +224,8 @@ async fn signed(parts: &mut Parts, web: &Web) -> Result<Option<Found>, Failure> 
         }
         return Ok(None);
     };
-    Ok(Some(Found { who: Signed { user, csrf, since, origin, now, session }, now, seen }))
+    let role = web.engine.config().auth.roles.of(&user.role);
+    Ok(Some(Found { who: Signed { user, role, csrf, since, origin, now, session }, now, seen }))
 }
 
 /// The address that a request came from.

@@ -1,7 +1,7 @@
 //! What is looked up rather than worked off: operations, audit, people, status.
 
 use super::samples::{ID, Words, ago, ahead, chip, layout, select};
-use crate::domain::actor::Role;
+use crate::domain::actor::{Right, Role, Roles};
 use crate::domain::operation::OperationState;
 use crate::domain::webhook::Scheme;
 use crate::web::listing::Pager;
@@ -138,12 +138,14 @@ pub(super) fn audit(w: &Words) -> AuditPage {
 }
 
 pub(super) fn people(w: &Words) -> PeoplePage {
-    let row = |name: &str, role, active, seen, own| PersonRow {
+    let night = (w.t("night-shift"), [Right::View, Right::Replay].into_iter().collect());
+    let known = Roles::with([night]);
+    let row = |name: &str, role: &str, active, seen, own| PersonRow {
         path: "/people/01987c3e".into(),
         field: format!("role-{}", name.replace('.', "-")),
-        roles: roles(role),
+        roles: roles(&known, role),
         name: w.t(name),
-        role,
+        role: known.of(role),
         active,
         created: ago(86_400 * 40),
         seen,
@@ -151,20 +153,21 @@ pub(super) fn people(w: &Words) -> PeoplePage {
     };
     let mut page_layout = layout(w, "People", Section::People);
     if let Some(who) = page_layout.signed_in.as_mut() {
-        who.role = Role::Admin;
+        who.role = Role::Admin.into();
     }
     PeoplePage {
         layout: page_layout,
         rows: vec![
-            row("anna.k", Role::Admin, true, Some(ago(30)), true),
-            row("ben.o", Role::Operator, true, Some(ago(90_000)), false),
-            row("carla", Role::Approver, true, None, false),
-            row("old-intern", Role::Viewer, false, Some(ago(86_400 * 33)), false),
+            row("anna.k", "admin", true, Some(ago(30)), true),
+            row("ben.o", "operator", true, Some(ago(90_000)), false),
+            row("carla", "night-shift", true, None, false),
+            row("old-intern", "gone", false, Some(ago(86_400 * 33)), false),
         ],
         link: Some(OneTimeLink { name: w.t("dora"), url: w.t("https://desk.example.com/setup/q3v0") }),
-        problem: w.some("Anna.k is the last admin who can sign in; make somebody else an admin first."),
+        problem: w.some("Anna.k is the last who can sign in and manage people."),
         name: Field::wrong(w.t("dora:x"), w.t("A name has no colons.")),
-        roles: roles(Role::Operator),
+        roles: roles(&known, "operator"),
+        own_roles: vec![(w.t("night-shift"), "view, replay".into())],
     }
 }
 

@@ -50,6 +50,7 @@ async fn show(
     Path(id): Path<String>,
     Query(stretch): Query<Stretch>,
 ) -> Result<Response, Failure> {
+    who.require(Right::View)?;
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     Ok(render(&page(&web, &who, id, stretch.place()?, false).await?))
 }
@@ -62,8 +63,9 @@ pub(super) async fn page(
     before: Option<Place>,
     unmasked: bool,
 ) -> Result<OperationPage, Failure> {
+    who.require(Right::View)?;
     let (config, now) = (web.engine.config(), web.engine.ambient().now());
-    let (seen, role) = (who.seen(now), who.user.role);
+    let (seen, role) = (who.seen(now), &who.role);
     let mut tx = web.engine.db().read().await?;
     let excerpt = Excerpt::load(&mut tx, id, before).await?.ok_or(Failure::NotFound)?;
     let thread = &excerpt.thread;
