@@ -29,10 +29,11 @@ pub use secrets::{
 pub use sessions::{end_session, sessions, sign_out, sign_out_everywhere};
 pub use tokens::{create_token, revoke_token, token_holder};
 
-use crate::domain::actor::{Actor, Right, Role};
+use crate::domain::actor::{Actor, Right, Rights};
 use crate::domain::ambient::Ambient;
 use crate::domain::envelope::EnvelopeError;
 use crate::domain::filter::RESERVED_NAMES;
+use crate::domain::words::listed;
 use crate::domain::zone::Zone;
 use crate::store::accounts::{self, UserRow};
 use crate::store::audit::{self, AuditRow};
@@ -46,8 +47,8 @@ pub enum AccountError {
     /// The name is taken, or no name.
     #[error("{0}")]
     Name(String),
-    /// They may not.
-    #[error("you need {0}")]
+    /// Whoever asked may not; the text says what they would need.
+    #[error("{0}")]
     Forbidden(String),
     /// Too many were tried: how long to wait before the next try.
     #[error("there were too many tries; wait, then try again")]
@@ -64,8 +65,11 @@ pub enum AccountError {
     /// There is no such person, token or secret.
     #[error("there is no {0}")]
     Unknown(String),
+    /// There is no such role.
+    #[error("{0}")]
+    Role(String),
     /// Nobody could manage people any more.
-    #[error("{0} is the last admin who can sign in; make somebody else an admin first")]
+    #[error("{0} is the last who can sign in and manage people; give somebody else that right first")]
     LastAdmin(String),
     /// A second factor cannot be changed like that as things stand.
     #[error("{0}")]
@@ -182,11 +186,12 @@ pub async fn add_user(
     db: &Db,
     ambient: &Ambient,
     name: &str,
-    role: Role,
+    role: impl AsRef<str>,
     password: Option<NewPassword>,
     by: &By<'_>,
 ) -> Result<UserRow, AccountError> {
-    permitted(by, Right::ManagePeople)?;
+    let role = known_role(db, role.as_ref())?;
+    may_manage(by, db.roles().of(&role).rights())?;
     let name = checked_name(name)?;
     let password_hash = match password {
         Some(password) => Some(password.hash(&name).await?),
@@ -196,7 +201,7 @@ pub async fn add_user(
     let user = UserRow {
         id: ambient.id(),
         name: name.clone(),
-        role,
+        role: role.clone(),
         password_hash,
         created_at: now,
         disabled_at: None,
@@ -216,16 +221,18 @@ pub async fn set_role(
     db: &Db,
     ambient: &Ambient,
     name: &str,
-    role: Role,
+    role: impl AsRef<str>,
     by: &By<'_>,
 ) -> Result<(), AccountError> {
-    permitted(by, Right::ManagePeople)?;
+    let role = known_role(db, role.as_ref())?;
+    may_manage(by, db.roles().of(&role).rights())?;
     let mut tx = db.begin().await?;
     let user = known(&mut tx, name).await?;
-    if role != Role::Admin {
-        keep_an_admin(&mut tx, &user).await?;
+    may_manage(by, db.roles().of(&user.role).rights())?;
+    if !db.roles().of(&role).may(Right::ManagePeople) {
+        keep_an_admin(db, &mut tx, &user).await?;
     }
-    accounts::set_role(&mut tx, user.id, role).await?;
+    accounts::set_role(&mut tx, user.id, &role).await?;
     stored_sessions::delete_of_user(&mut tx, user.id).await?;
     note(&mut tx, ambient, by, "user_role", &format!("{name}: {} to {role}", user.role)).await?;
     Ok(tx.commit(Commit::Account).await?)
@@ -236,7 +243,8 @@ pub async fn disable(db: &Db, ambient: &Ambient, name: &str, by: &By<'_>) -> Res
     permitted(by, Right::ManagePeople)?;
     let mut tx = db.begin().await?;
     let user = known(&mut tx, name).await?;
-    keep_an_admin(&mut tx, &user).await?;
+    may_manage(by, db.roles().of(&user.role).rights())?;
+    keep_an_admin(db, &mut tx, &user).await?;
     accounts::disable(&mut tx, user.id, ambient.now()).await?;
     accounts::void_links(&mut tx, user.id).await?;
     stored_sessions::delete_of_user(&mut tx, user.id).await?;
@@ -249,20 +257,51 @@ pub async fn enable(db: &Db, ambient: &Ambient, name: &str, by: &By<'_>) -> Resu
     permitted(by, Right::ManagePeople)?;
     let mut tx = db.begin().await?;
     let user = known(&mut tx, name).await?;
+    may_manage(by, db.roles().of(&user.role).rights())?;
     accounts::enable(&mut tx, user.id).await?;
     note(&mut tx, ambient, by, "user_enable", name).await?;
     Ok(tx.commit(Commit::Account).await?)
 }
 
-/// Refuses what would leave nobody who can manage people. The admins' rows stay locked, so that two
-/// of them cannot shut each other out at the same time.
-async fn keep_an_admin(tx: &mut Tx, user: &UserRow) -> Result<(), AccountError> {
-    let admins = accounts::lock_admins(tx).await?;
-    let is_one = user.role == Role::Admin && user.disabled_at.is_none();
-    if is_one && admins.iter().all(|id| *id == user.id) {
+/// Refuses what would leave nobody who can manage people. The rows of all who can sign in stay
+/// locked, so that two of them cannot shut each other out at the same time.
+async fn keep_an_admin(db: &Db, tx: &mut Tx, user: &UserRow) -> Result<(), AccountError> {
+    let able = accounts::lock_able(tx).await?;
+    let manages = |role: &str| db.roles().of(role).may(Right::ManagePeople);
+    let is_one = manages(&user.role) && user.disabled_at.is_none();
+    if is_one && able.iter().all(|(id, role)| *id == user.id || !manages(role)) {
         return Err(AccountError::LastAdmin(user.name.clone()));
     }
     Ok(())
+}
+
+/// Refuses whoever may not manage people, and whoever would get hold of more than they have: giving
+/// a right, or touching the account of somebody with it, takes the right itself.
+fn may_manage(by: &By<'_>, rights: Rights) -> Result<(), AccountError> {
+    permitted(by, Right::ManagePeople)?;
+    let Actor::Person { role, .. } = by.actor else { return Ok(()) };
+    let beyond = rights.beyond(role.rights());
+    if beyond.is_empty() {
+        return Ok(());
+    }
+    Err(AccountError::Forbidden(format!(
+        "you lack rights that this role has ({beyond}); ask somebody who has them"
+    )))
+}
+
+/// Refuses whoever lacks a right, whatever page or command they came by.
+fn permitted(by: &By<'_>, right: Right) -> Result<(), AccountError> {
+    let refused = || AccountError::Forbidden(format!("you need {}", by.actor.needs(right)));
+    by.actor.may(right).then_some(()).ok_or_else(refused)
+}
+
+/// The name of a role that there is.
+fn known_role(db: &Db, name: &str) -> Result<String, AccountError> {
+    if db.roles().knows(name) {
+        return Ok(name.to_owned());
+    }
+    let names: Vec<&str> = db.roles().names().collect();
+    Err(AccountError::Role(format!("there is no role {name:?}; there are {}", listed(&names))))
 }
 
 /// Changes a person's own password, given the present one; their other sessions end.
@@ -330,11 +369,6 @@ async fn note_as(
         origin: by.origin.to_owned(),
     };
     audit::insert(tx, &row).await
-}
-
-/// Refuses whoever may not, whatever the page before let through.
-fn permitted(by: &By<'_>, right: Right) -> Result<(), AccountError> {
-    if by.actor.may(right) { Ok(()) } else { Err(AccountError::Forbidden(by.actor.needs(right))) }
 }
 
 async fn known(tx: &mut Tx, name: &str) -> Result<UserRow, AccountError> {

@@ -7,8 +7,8 @@ use secrecy::ExposeSecret as _;
 use totp_rs::{Algorithm, Builder, Totp};
 use uuid::Uuid;
 
-use super::{AccountError, By, hash_secret, known, note, note_as};
-use crate::domain::actor::{Actor, Right};
+use super::{AccountError, By, hash_secret, known, may_manage, note, note_as};
+use crate::domain::actor::Actor;
 use crate::domain::ambient::Ambient;
 use crate::domain::envelope::Envelope;
 use crate::domain::time::Timestamp;
@@ -278,7 +278,7 @@ pub async fn check_code(
 ) -> Result<Code, AccountError> {
     let now = ambient.now();
     let code = bare(code);
-    let actor = Actor::Person { name: user.name.clone(), role: user.role };
+    let actor = Actor::Person { name: user.name.clone(), role: db.roles().of(&user.role) };
     let by = By { actor: &actor, origin };
     let mut tx = db.begin().await?;
     // The length tells the two kinds apart.
@@ -315,11 +315,9 @@ pub async fn check_code(
 /// Takes all that somebody has beside their password away, as when their phone is lost; their
 /// sessions end.
 pub async fn remove_factors(db: &Db, ambient: &Ambient, name: &str, by: &By<'_>) -> Result<(), AccountError> {
-    if !by.actor.may(Right::ManagePeople) {
-        return Err(AccountError::Forbidden(by.actor.needs(Right::ManagePeople)));
-    }
     let mut tx = db.begin().await?;
     let user = known(&mut tx, name).await?;
+    may_manage(by, db.roles().of(&user.role).rights())?;
     if factors::held(&mut tx, user.id).await? == Held::default() {
         return Err(AccountError::Unknown(format!("second factor of {name:?}")));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{AccountError, By, NewPassword, checked_name, hash_secret, known, note, permitted};
+use super::{AccountError, By, NewPassword, checked_name, hash_secret, known, may_manage, note, permitted};
 use crate::domain::actor::{Actor, Right, Role};
 use crate::domain::ambient::Ambient;
 use crate::domain::time::Timestamp;
@@ -30,6 +30,7 @@ pub async fn make_link(
     let user_id = match user {
         Some(name) => {
             let user = known(&mut tx, name).await?;
+            may_manage(by, db.roles().of(&user.role).rights())?;
             if user.disabled_at.is_some() {
                 return Err(AccountError::ShutOut(user.name));
             }
@@ -99,11 +100,10 @@ pub async fn use_link(
     let (name, action) = match purpose {
         LinkFor::FirstAdmin => {
             let name = checked_name(name)?;
-            let role = Role::Admin;
             let user = UserRow {
                 id: ambient.id(),
                 name: name.clone(),
-                role,
+                role: Role::Admin.to_string(),
                 password_hash: Some(hash),
                 created_at: now,
                 disabled_at: None,
@@ -122,7 +122,7 @@ pub async fn use_link(
             (name, "password_set")
         }
     };
-    let actor = Actor::Person { name: name.clone(), role: Role::Viewer };
+    let actor = Actor::Person { name: name.clone(), role: Role::Viewer.into() };
     note(&mut tx, ambient, &By { actor: &actor, origin }, action, "by a one-time link").await?;
     tx.commit(Commit::Account).await?;
     Ok(name)

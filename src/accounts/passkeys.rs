@@ -186,7 +186,7 @@ pub async fn check(
     origin: &str,
 ) -> Result<bool, AccountError> {
     let (answer, state) = answer;
-    let actor = Actor::Person { name: user.name.clone(), role: user.role };
+    let actor = Actor::Person { name: user.name.clone(), role: db.roles().of(&user.role) };
     let by = By { actor: &actor, origin };
     let mut tx = db.begin().await?;
     let rows = factors::passkeys(&mut tx, user.id, true).await?;

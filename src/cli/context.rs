@@ -109,7 +109,7 @@ fn env(name: &str) -> Option<String> {
 
 pub(super) async fn open_database(config: &Config) -> anyhow::Result<Db> {
     let db = Db::open(&config.server.database_url).await.context("the database cannot be opened")?;
-    Ok(db.keyed(config.keyring.clone()))
+    Ok(db.keyed(config.keyring.clone()).with_roles(config.auth.roles.clone()))
 }
 
 /// A database's file that nobody has made yet.

@@ -5,11 +5,9 @@ use std::io::{BufRead as _, Read as _};
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 
-use super::args;
 use super::context::{Context, ORIGIN, setup_link};
 use super::text::{clean, print, table};
 use crate::accounts::{self, MAX_PASSWORD, NewPassword};
-use crate::domain::actor::Role;
 use crate::store::accounts as stored;
 
 #[derive(Debug, Subcommand)]
@@ -18,9 +16,10 @@ pub(super) enum Command {
     Add {
         /// What they sign in with
         name: String,
-        /// What they may do; each role holds the rights of those before it
-        #[arg(long, value_parser = args::words(Role::ALL, Role::as_str))]
-        role: Role,
+        /// What they may do: viewer, operator, approver, admin (each holds the rights of those
+        /// before it), or a role of the configuration's own
+        #[arg(long)]
+        role: String,
         /// Take the password from the first line of stdin instead of printing a link
         #[arg(long)]
         password_stdin: bool,
@@ -36,9 +35,8 @@ pub(super) enum Command {
     Role {
         /// Their name
         name: String,
-        /// The new role
-        #[arg(value_parser = args::words(Role::ALL, Role::as_str))]
-        role: Role,
+        /// The new role: viewer, operator, approver, admin, or one of the configuration's own
+        role: String,
     },
     /// Print a one-time link with which a person sets a new password
     ///
@@ -58,7 +56,7 @@ pub(super) async fn run(context: &Context, command: Command) -> anyhow::Result<(
         Command::Add { name, role, password_stdin } => {
             let password = if password_stdin { Some(read_password(context)?) } else { None };
             let with_link = password.is_none();
-            let user = accounts::add_user(db, ambient, &name, role, password, &by).await?;
+            let user = accounts::add_user(db, ambient, &name, &role, password, &by).await?;
             let done = format!("Added {} as {role}.", user.name);
             if with_link { link(context, &user.name, &done).await } else { print(&format!("{done}\n")) }
         }
@@ -68,7 +66,7 @@ pub(super) async fn run(context: &Context, command: Command) -> anyhow::Result<(
             print(&format!("{} can no longer sign in.\n", clean(&name)))
         }
         Command::Role { name, role } => {
-            accounts::set_role(db, ambient, &name, role, &by).await?;
+            accounts::set_role(db, ambient, &name, &role, &by).await?;
             print(&format!("{} is now {role}.\n", clean(&name)))
         }
         Command::Reset { name, password_stdin: false } => {
@@ -106,7 +104,12 @@ async fn list(context: &Context) -> anyhow::Result<()> {
                 (None, None) => "has no password yet".to_owned(),
                 (None, Some(_)) => "can sign in".to_owned(),
             };
-            [clean(&user.name), user.role.to_string(), day(user.created_at), state]
+            [
+                clean(&user.name),
+                clean(&context.config.auth.roles.of(&user.role).to_string()),
+                day(user.created_at),
+                state,
+            ]
         })
         .collect();
     print(&table(["NAME", "ROLE", "SINCE", "STATE"], &rows))

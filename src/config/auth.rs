@@ -1,28 +1,36 @@
 //! `[auth]`: who may come in, for how long, and what they may do.
 
+use std::str::FromStr as _;
 use std::time::Duration;
 
 use super::reader::{Item, Table};
-use super::words::suggest;
-use crate::domain::actor::Role;
+use super::words::{NAME_RULE, is_name, suggest};
+use crate::domain::actor::{Right, Rights, Role, Roles};
 
 /// Sessions that end sooner are of no use.
 const SHORTEST: Duration = Duration::from_mins(1);
 
-/// How people sign in.
+/// How people sign in, and what they may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Auth {
     /// A session ends this long after its last use.
     pub idle: Duration,
     /// A session ends this long after its sign-in, used or not.
     pub longest: Duration,
-    /// The roles whose people must show something beside their password.
-    pub second_factor: Vec<Role>,
+    /// The names of the roles whose people must show something beside their password.
+    pub second_factor: Vec<String>,
+    /// What people can be: the built-in roles and those of `[auth.roles.NAME]`.
+    pub roles: Roles,
 }
 
 impl Default for Auth {
     fn default() -> Self {
-        Self { idle: Duration::from_mins(15), longest: Duration::from_hours(12), second_factor: Vec::new() }
+        Self {
+            idle: Duration::from_mins(15),
+            longest: Duration::from_hours(12),
+            second_factor: Vec::new(),
+            roles: Roles::default(),
+        }
     }
 }
 
@@ -38,17 +46,50 @@ pub(super) fn read(table: Option<Table<'_>>) -> Auth {
     if longest < idle {
         table.mistake("longest", "must not be shorter than idle");
     }
-    let second_factor = table.list("second_factor").into_iter().filter_map(role).collect();
+    let roles = read_roles(table.table("roles"));
+    let second_factor =
+        table.list("second_factor").into_iter().filter_map(|item| role(&item, &roles)).collect();
     table.finish();
-    Auth { idle, longest, second_factor }
+    Auth { idle, longest, second_factor, roles }
 }
 
-fn role(item: Item<'_>) -> Option<Role> {
+fn role(item: &Item<'_>, roles: &Roles) -> Option<String> {
     let name = item.text()?;
-    let role = name.parse().ok();
-    if role.is_none() {
-        let known: Vec<&str> = Role::ALL.iter().map(|role| role.as_str()).collect();
-        item.mistake(format!("is no role; {}", suggest(&name, &known)));
+    if roles.knows(&name) {
+        return Some(name);
     }
-    role
+    let known: Vec<&str> = roles.names().collect();
+    item.mistake(format!("is no role; {}", suggest(&name, &known)));
+    None
+}
+
+/// `[auth.roles.NAME]`: each a set of rights of its own.
+fn read_roles(table: Option<Table<'_>>) -> Roles {
+    let entries = table.map(|table| table.entries()).unwrap_or_default();
+    let own = entries.into_iter().filter_map(|(name, item)| {
+        if !is_name(&name) {
+            item.mistake(NAME_RULE);
+        } else if Role::from_str(&name).is_ok() {
+            item.mistake("this role is built in and cannot be changed; give yours another name");
+        }
+        let table = item.table()?;
+        let items = table.list("rights");
+        if items.is_empty() {
+            table.mistake("rights", "is missing; write rights = [\"view\", \"replay\"]");
+        }
+        let rights: Rights = items.iter().filter_map(read_right).collect();
+        table.finish();
+        Some((name, rights))
+    });
+    Roles::with(own.collect::<Vec<_>>())
+}
+
+fn read_right(item: &Item<'_>) -> Option<Right> {
+    let word = item.text()?;
+    let right = word.parse().ok();
+    if right.is_none() {
+        let known: Vec<&str> = Right::ALL.iter().map(|right| right.as_str()).collect();
+        item.mistake(format!("there is no right {word:?}; {}", suggest(&word, &known)));
+    }
+    right
 }

@@ -28,7 +28,7 @@ pub(super) struct Colleague<'a> {
 impl<'a> Colleague<'a> {
     pub(super) fn new(engine: &'a Engine) -> Self {
         let (name, role) = COLLEAGUE;
-        Self { engine, actor: Actor::Person { name: name.to_owned(), role } }
+        Self { engine, actor: Actor::Person { name: name.to_owned(), role: role.into() } }
     }
 
     /// Does one thing about one open dead letter, unless somebody was faster.

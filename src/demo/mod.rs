@@ -52,7 +52,7 @@ impl Demo {
         let config = Arc::new(folder.write(address, &public_url(address), &destination.base_url())?);
         let db =
             Db::open(&config.server.database_url).await.context("the demo's database cannot be opened")?;
-        let db = db.keyed(config.keyring.clone());
+        let db = db.keyed(config.keyring.clone()).with_roles(config.auth.roles.clone());
         db.migrate().await.context("the demo's database cannot be brought to this version")?;
         let password = people::let_in(&db, &ambient).await?;
         let page = page(&config, &folder.path, &password, elsewhere.then_some(listen));

@@ -36,7 +36,7 @@ pub(super) async fn let_in(db: &Db, ambient: &Ambient) -> Result<String, Account
                 accounts::add_user(db, ambient, name, role, Some(password.as_str().into()), &by).await?;
             }
             Some(user) => {
-                if user.role != role {
+                if user.role != role.as_str() {
                     accounts::set_role(db, ambient, name, role, &by).await?;
                 }
                 let secret = accounts::make_link(db, ambient, Some(name), &by).await?;

@@ -1,18 +1,10 @@
 //! Who acts, and what they may do.
 
-text_enum! {
-    /// A person's role. Each holds the rights of those before it.
-    pub enum Role {
-        /// Looks.
-        Viewer = "viewer",
-        /// Also replays, corrects and resolves.
-        Operator = "operator",
-        /// Also overrides.
-        Approver = "approver",
-        /// Also manages people and tokens.
-        Admin = "admin",
-    }
-}
+use super::words::listed;
+
+mod roles;
+
+pub use roles::{Rights, Role, Roles, Standing};
 
 text_enum! {
     /// What an API token may be used for.
@@ -64,29 +56,6 @@ text_enum! {
     }
 }
 
-impl Role {
-    /// Whether the role holds a right.
-    pub fn may(self, right: Right) -> bool {
-        self >= Self::least(right)
-    }
-
-    /// The least role that holds a right: what a refused person is told to ask for.
-    pub fn least(right: Right) -> Self {
-        match right {
-            Right::View | Right::Audit => Self::Viewer,
-            Right::Replay
-            | Right::Correct
-            | Right::Resolve
-            | Right::Bulk
-            | Right::Export
-            | Right::ViewPayload
-            | Right::PauseDestination => Self::Operator,
-            Right::Override | Right::Approve => Self::Approver,
-            Right::Submit | Right::Work | Right::ManagePeople | Right::ManageTokens => Self::Admin,
-        }
-    }
-}
-
 impl Scope {
     /// Whether the scope holds a right.
     pub fn may(self, right: Right) -> bool {
@@ -115,8 +84,8 @@ pub enum Actor {
     Person {
         /// Their sign-in name.
         name: String,
-        /// Their role at this moment.
-        role: Role,
+        /// Their role, with what it holds at this moment.
+        role: Standing,
     },
     /// A holder of an API token.
     Token {
@@ -146,10 +115,13 @@ impl Actor {
     pub fn needs(&self, right: Right) -> String {
         match self {
             Self::Person { role, .. } => {
-                format!(
-                    "the right \u{201c}{right}\u{201d}, which the role {} has; yours is {role}",
-                    Role::least(right)
-                )
+                let (built_in, own) = role.roles().to_ask_for(right);
+                let having = if own.is_empty() {
+                    format!("the role {built_in} has")
+                } else {
+                    format!("the roles {} have", listed(&[&[built_in.as_str()], own.as_slice()].concat()))
+                };
+                format!("the right \u{201c}{right}\u{201d}, which {having}; yours is {role}")
             }
             Self::Token { scope, .. } => {
                 format!("the right \u{201c}{right}\u{201d}; this token's scope is {scope}")

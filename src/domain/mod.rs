@@ -79,6 +79,7 @@ pub mod decide;
 pub mod envelope;
 pub mod filter;
 pub mod hide;
+pub mod identity;
 pub mod key;
 pub mod keyring;
 pub mod lookup;

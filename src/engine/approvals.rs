@@ -107,7 +107,7 @@ pub async fn approve(gate: &Gate, id: Uuid, request: &Request<'_>) -> Result<App
         return Err(ActionError::Forbidden("a second person for this: you asked for it yourself".to_owned()));
     }
     // As they stand now, and not as they stood when the page was asked for.
-    if holder(&mut tx, &actor, Right::Approve).await?.is_none() {
+    if holder(gate, &mut tx, &actor, Right::Approve).await?.is_none() {
         return Err(ActionError::Forbidden(request.actor.needs(Right::Approve)));
     }
     let answer = match standing(gate, &mut tx, &row, &letter, &actor).await? {
@@ -216,7 +216,7 @@ async fn standing(
     letter: &DeadLetterRow,
     approver: &str,
 ) -> Result<Result<(Actor, Judged), String>, ActionError> {
-    let Some(requester) = holder(tx, &row.requested_by, Right::Override).await? else {
+    let Some(requester) = holder(gate, tx, &row.requested_by, Right::Override).await? else {
         return Ok(Err(format!("{} may not override any more", row.requested_by)));
     };
     if letter.status != DeadLetterStatus::Open {
@@ -241,9 +241,10 @@ fn a_person(actor: &Actor) -> Result<(), ActionError> {
 }
 
 /// The person of this name, while they may sign in and hold a right.
-async fn holder(tx: &mut Tx, name: &str, right: Right) -> Result<Option<Actor>, ActionError> {
+async fn holder(gate: &Gate, tx: &mut Tx, name: &str, right: Right) -> Result<Option<Actor>, ActionError> {
     let user = accounts::user_by_name(tx, name).await?.filter(|user| user.disabled_at.is_none());
-    let actor = user.map(|user| Actor::Person { name: user.name, role: user.role });
+    let actor =
+        user.map(|user| Actor::Person { role: gate.config().auth.roles.of(&user.role), name: user.name });
     Ok(actor.filter(|actor| actor.may(right)))
 }
 

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{StoreError, Tx};
-use crate::domain::actor::{Role, Scope};
+use crate::domain::actor::Scope;
 use crate::domain::time::Timestamp;
 
 /// A person.
@@ -13,8 +13,8 @@ pub struct UserRow {
     pub id: Uuid,
     /// What they sign in with.
     pub name: String,
-    /// What they may do.
-    pub role: Role,
+    /// Their role's name; what it holds, the configuration says.
+    pub role: String,
     /// Argon2id in PHC form; absent until they set a password.
     pub password_hash: Option<String>,
     /// When they were added.
@@ -36,7 +36,7 @@ pub async fn insert_user(tx: &mut Tx, user: &UserRow) -> Result<bool, StoreError
     let added = on!(tx, c => sqlx::query(SQL)
         .bind(user.id)
         .bind(&user.name)
-        .bind(user.role)
+        .bind(&user.role)
         .bind(&user.password_hash)
         .bind(user.created_at)
         .execute(c)
@@ -68,7 +68,7 @@ pub async fn users(tx: &mut Tx) -> Result<Vec<UserRow>, StoreError> {
 }
 
 /// Changes what a person may do.
-pub async fn set_role(tx: &mut Tx, id: Uuid, role: Role) -> Result<(), StoreError> {
+pub async fn set_role(tx: &mut Tx, id: Uuid, role: &str) -> Result<(), StoreError> {
     const SQL: &str = "UPDATE users SET role = $2 WHERE id = $1";
     on!(tx, c => sqlx::query(SQL).bind(id).bind(role).execute(c).await?.rows_affected());
     Ok(())
@@ -108,13 +108,14 @@ pub async fn enable(tx: &mut Tx, id: Uuid) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The admins who can sign in. Their rows stay locked until the transaction ends.
-pub async fn lock_admins(tx: &mut Tx) -> Result<Vec<Uuid>, StoreError> {
-    const SQL: &str = "SELECT id FROM users WHERE role = 'admin' AND disabled_at IS NULL \
-        AND password_hash IS NOT NULL ORDER BY id";
+/// Everybody who can sign in, here or at an identity provider, with their role's name. Their rows stay locked until the transaction
+/// ends.
+pub async fn lock_able(tx: &mut Tx) -> Result<Vec<(Uuid, String)>, StoreError> {
+    const SQL: &str = "SELECT id, role FROM users WHERE disabled_at IS NULL \
+        AND (password_hash IS NOT NULL OR id IN (SELECT user_id FROM identities)) ORDER BY id";
     let lock = if tx.is_postgres() { " FOR UPDATE" } else { "" };
     let sql = sqlx::AssertSqlSafe(format!("{SQL}{lock}"));
-    Ok(on!(tx, c => sqlx::query_scalar(sql).fetch_all(c).await)?)
+    Ok(on!(tx, c => sqlx::query_as(sql).fetch_all(c).await)?)
 }
 
 /// Adds a one-time link; `user_id` is absent for the one that makes the first account.

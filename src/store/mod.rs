@@ -15,6 +15,7 @@ use sqlx::sqlite::{
 };
 use sqlx::{Connection as _, SqlSafeStr};
 
+use crate::domain::actor::Roles;
 use crate::domain::ambient::Ambient;
 use crate::domain::keyring::Keyring;
 
@@ -105,6 +106,7 @@ pub mod factors;
 mod filters;
 pub mod history;
 pub mod hooks;
+pub mod identities;
 pub mod live;
 pub mod nodes;
 pub mod operations;
@@ -157,13 +159,15 @@ pub enum StoreError {
     Corrupt(String),
 }
 
-/// An open database, and the keys of what is authenticated or encrypted in it.
+/// An open database, the keys of what is authenticated or encrypted in it, and what the names of
+/// roles in it mean.
 #[derive(Clone, Debug)]
 pub struct Db {
     /// Its connections.
     pub pools: Pools,
     keyring: Option<Arc<Keyring>>,
     ambient: Ambient,
+    roles: Roles,
 }
 
 /// Connections to a database.
@@ -183,7 +187,7 @@ pub enum Pools {
 
 impl From<Pools> for Db {
     fn from(pools: Pools) -> Self {
-        Self { pools, keyring: None, ambient: Ambient::system() }
+        Self { pools, keyring: None, ambient: Ambient::system(), roles: Roles::default() }
     }
 }
 
@@ -241,6 +245,17 @@ impl Db {
     #[must_use]
     pub fn within(self, ambient: Ambient) -> Self {
         Self { ambient, ..self }
+    }
+
+    /// The same where people can have these roles.
+    #[must_use]
+    pub fn with_roles(self, roles: Roles) -> Self {
+        Self { roles, ..self }
+    }
+
+    /// The roles that people can have, and what each holds.
+    pub fn roles(&self) -> &Roles {
+        &self.roles
     }
 
     /// The keys; an error that names what to do when nobody gave any.
@@ -374,6 +389,7 @@ fn migrator(postgres: bool) -> Migrator {
         (10, "audit", for_each!(postgres, "0010_audit.sql")),
         (11, "doors", include_str!("../../migrations/0011_doors.sql")),
         (12, "factors", include_str!("../../migrations/0012_factors.sql")),
+        (13, "roles", include_str!("../../migrations/0013_roles.sql")),
         (14, "secrets", include_str!("../../migrations/0014_secrets.sql")),
     ];
     let migrations = scripts

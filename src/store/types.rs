@@ -5,7 +5,7 @@ use sqlx::error::BoxDynError;
 use sqlx::{Database, Decode, Encode, Postgres, Sqlite, Type};
 use uuid::Uuid;
 
-use crate::domain::actor::{Role, Scope};
+use crate::domain::actor::Scope;
 use crate::domain::attempt::{Cause, Outcome, OverrideMode, RequestState};
 use crate::domain::bulk::{BulkAction, BulkState, MemberState};
 use crate::domain::classify::Symptom;
@@ -18,7 +18,6 @@ use crate::domain::sign_in::SignInBy;
 use crate::domain::time::Timestamp;
 
 stored_as_text!(
-    Role,
     Scope,
     Cause,
     Outcome,

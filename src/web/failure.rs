@@ -260,12 +260,13 @@ impl From<AccountError> for Failure {
             | AccountError::Envelope(_)
             | AccountError::Secret(_)
             | AccountError::Defect(_) => Self::Broken(chain(&error)),
-            AccountError::Forbidden(needs) => Self::Forbidden(format!("You need {needs}.")),
+            AccountError::Forbidden(_) => Self::Forbidden(sentence(&error.to_string())),
             AccountError::Unknown(_) => Self::NotFound,
             AccountError::Link => Self::Link,
             AccountError::Name(_)
             | AccountError::Password(_)
             | AccountError::Present
+            | AccountError::Role(_)
             | AccountError::Factor(_)
             | AccountError::LastAdmin(_)
             | AccountError::ShutOut(_)

@@ -20,7 +20,7 @@ use super::sessions::{self, ENTRY, Entry, SEEN_AT, Sessions, USER};
 use super::view::Seen;
 use super::{Web, agent};
 use crate::accounts::{By, sign_out};
-use crate::domain::actor::{Actor, Right};
+use crate::domain::actor::{Actor, Right, Standing};
 use crate::domain::sign_in::SignInBy;
 use crate::domain::time::Timestamp;
 use crate::domain::zone::Zone;
@@ -40,6 +40,8 @@ const FLASH: &str = "flash";
 pub struct Signed {
     /// The person.
     pub user: UserRow,
+    /// What they may do.
+    pub role: Standing,
     /// Their session's form token.
     pub csrf: String,
     /// When they signed in.
@@ -56,7 +58,7 @@ pub struct Signed {
 impl Signed {
     /// As an actor.
     pub fn actor(&self) -> Actor {
-        Actor::Person { name: self.user.name.clone(), role: self.user.role }
+        Actor::Person { name: self.user.name.clone(), role: self.role.clone() }
     }
 
     /// The zone in which they read moments; a name that the list no longer has means UTC.
@@ -82,7 +84,7 @@ impl Signed {
 
     /// What a page of theirs has around it; shows and forgets the last click's message.
     pub async fn layout(&self, title: impl Into<String>, section: Section) -> Layout {
-        let who = SignedIn { name: self.user.name.clone(), role: self.user.role };
+        let who = SignedIn { name: self.user.name.clone(), role: self.role.clone() };
         // Only what is there is removed: a page that is looked at writes nothing.
         let flash: Option<(bool, String)> = self.session.get(FLASH).await.ok().flatten();
         if flash.is_some() {
@@ -283,7 +285,8 @@ async fn signed(parts: &mut Parts, web: &Web) -> Result<Option<Found>, Failure> 
     if second::is_missing(web, &user, entry.by).await? && !second::is_open_without(parts.uri.path()) {
         return Err(Failure::SecondFactorFirst);
     }
-    Ok(Some(Found { who: Signed { user, entry, csrf, since, origin, now, session }, now, seen }))
+    let role = web.engine.config().auth.roles.of(&user.role);
+    Ok(Some(Found { who: Signed { user, role, entry, csrf, since, origin, now, session }, now, seen }))
 }
 
 /// The address that a request came from, behind proxies that are trusted.

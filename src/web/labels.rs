@@ -3,7 +3,7 @@
 
 use super::known::Known;
 use super::pages::destinations::Stands;
-use crate::domain::actor::{Right, Role};
+use crate::domain::actor::{Right, Standing};
 use crate::domain::attempt::{Cause, Outcome, RequestState, Waiver};
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
 use crate::domain::filter::Age;
@@ -215,6 +215,8 @@ pub fn resolution(resolution: Resolution) -> &'static str {
 }
 
 /// What a button says that needs a right which the reader's role lacks.
-pub fn lacks(right: Right, role: Role) -> String {
-    format!("Needs the right \u{201c}{right}\u{201d}, which {}s have. You are {role}.", Role::least(right))
+pub fn lacks(right: Right, role: &Standing) -> String {
+    let (built_in, own) = role.roles().to_ask_for(right);
+    let own = if own.is_empty() { String::new() } else { format!(" and the role {}", own.join(" or ")) };
+    format!("Needs the right \u{201c}{right}\u{201d}, which {built_in}s{own} have. You are {role}.")
 }

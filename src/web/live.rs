@@ -26,6 +26,7 @@ use super::failure::Failure;
 use super::guard::Watching;
 use super::page::LETTERS;
 use super::tell::list;
+use crate::domain::actor::Right;
 use crate::domain::ambient::Ambient;
 use crate::domain::time::Timestamp;
 use crate::engine::Engine;
@@ -307,6 +308,7 @@ async fn listen(
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Failure> {
+    who.0.require(Right::View)?;
     let wanted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     if !wanted.is_some_and(|wanted| wanted.contains("text/event-stream")) {
         return Err(Failure::BadAddress(

@@ -5,7 +5,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::assets;
-use crate::domain::actor::{Right, Role};
+use crate::domain::actor::{Right, Standing};
 use crate::domain::time::Timestamp;
 
 /// The part of the desk that a page belongs to: what the rail marks as "here".
@@ -43,7 +43,7 @@ pub struct SignedIn {
     /// Their sign-in name.
     pub name: String,
     /// Their role at this moment.
-    pub role: Role,
+    pub role: Standing,
 }
 
 /// How a flash is meant.

@@ -26,7 +26,10 @@ pub(super) async fn acting(gate: &Gate, row: &BulkRow) -> Result<Result<Actor, S
 async fn person(gate: &Gate, name: &str) -> Result<Result<Actor, String>, StoreError> {
     let mut tx = gate.db().read().await?;
     Ok(match accounts::user_by_name(&mut tx, name).await? {
-        Some(user) if user.disabled_at.is_none() => Ok(Actor::Person { name: user.name, role: user.role }),
+        Some(user) if user.disabled_at.is_none() => {
+            let role = gate.config().auth.roles.of(&user.role);
+            Ok(Actor::Person { name: user.name, role })
+        }
         Some(_) => Err(format!("{name} was shut out since, so nothing is done in their name")),
         None => Err(format!("there is nobody named {name} any more")),
     })

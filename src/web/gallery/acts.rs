@@ -194,8 +194,8 @@ pub(super) fn account(w: &Words) -> AccountPage {
     AccountPage {
         layout: layout(w, "Account", Section::Account),
         name: w.t("anna.k"),
-        role: Role::Operator,
-        rights: rights_of(Role::Operator),
+        role: Role::Operator.into(),
+        rights: rights_of(&Role::Operator.into()),
         signed_in_at: Some(ago(4000)),
         sessions: sessions(w),
         old_password: Field::wrong("", w.t("That is not your present password.")),

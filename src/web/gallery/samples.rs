@@ -88,7 +88,7 @@ pub(super) fn ahead(seconds: u64) -> When {
 }
 
 pub(super) fn layout(words: &Words, title: &str, section: Section) -> Layout {
-    let who = SignedIn { name: words.t("anna.k"), role: Role::Operator };
+    let who = SignedIn { name: words.t("anna.k"), role: Role::Operator.into() };
     Layout { open: Some("12".into()), ..Layout::desk(words.t(title), section, who, "c5rf") }
 }
 

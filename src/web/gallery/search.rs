@@ -2,7 +2,7 @@
 
 use super::acts::sessions;
 use super::samples::{ID, Words, ago, ahead, chip, layout, select};
-use crate::domain::actor::{Role, Scope};
+use crate::domain::actor::{Right, Role, Roles, Scope};
 use crate::domain::operation::OperationState;
 use crate::domain::webhook::Scheme;
 use crate::web::listing::Pager;
@@ -145,18 +145,20 @@ pub(super) fn audit(w: &Words) -> AuditPage {
 fn admins(w: &Words, title: &str, section: Section) -> Layout {
     let mut layout = layout(w, title, section);
     if let Some(who) = layout.signed_in.as_mut() {
-        who.role = Role::Admin;
+        who.role = Role::Admin.into();
     }
     layout
 }
 
 pub(super) fn people(w: &Words) -> PeoplePage {
-    let row = |name: &str, role, active: bool, seen: Option<When>, own| PersonRow {
+    let night = (w.t("night-shift"), [Right::View, Right::Replay].into_iter().collect());
+    let known = Roles::with([night]);
+    let row = |name: &str, role: &str, active: bool, seen: Option<When>, own| PersonRow {
         path: "/people/01987c3e".into(),
         field: format!("role-{}", name.replace('.', "-")),
-        roles: roles(role),
+        roles: roles(&known, role),
         name: w.t(name),
-        role,
+        role: known.of(role),
         active,
         second: active && seen.is_some(),
         created: ago(86_400 * 40),
@@ -166,15 +168,16 @@ pub(super) fn people(w: &Words) -> PeoplePage {
     PeoplePage {
         layout: admins(w, "People", Section::People),
         rows: vec![
-            row("anna.k", Role::Admin, true, Some(ago(30)), true),
-            row("ben.o", Role::Operator, true, Some(ago(90_000)), false),
-            row("carla", Role::Approver, true, None, false),
-            row("old-intern", Role::Viewer, false, Some(ago(86_400 * 33)), false),
+            row("anna.k", "admin", true, Some(ago(30)), true),
+            row("ben.o", "operator", true, Some(ago(90_000)), false),
+            row("carla", "night-shift", true, None, false),
+            row("old-intern", "gone", false, Some(ago(86_400 * 33)), false),
         ],
         link: Some(OneTimeLink { name: w.t("dora"), url: w.t("https://desk.example.com/setup/q3v0") }),
-        problem: w.some("Anna.k is the last admin who can sign in; make somebody else an admin first."),
+        problem: w.some("Anna.k is the last who can sign in and manage people."),
         name: Field::wrong(w.t("dora:x"), w.t("A name has no colons.")),
-        roles: roles(Role::Operator),
+        roles: roles(&known, "operator"),
+        own_roles: vec![(w.t("night-shift"), "view, replay".into())],
     }
 }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::access::{Checked, check_password, new_password};
 use crate::accounts::{self, AccountError, MIN_PASSWORD, Purpose};
-use crate::domain::actor::{Right, Role};
+use crate::domain::actor::{Right, Standing};
 use crate::domain::zone::Zone;
 use crate::store::factors::held;
 use crate::store::sessions::SessionRow;
@@ -33,7 +33,7 @@ pub struct AccountPage {
     /// Their name.
     pub name: String,
     /// Their role.
-    pub role: Role,
+    pub role: Standing,
     /// All rights, held or not.
     pub rights: Vec<RightRow>,
     /// When they signed in.
@@ -118,17 +118,16 @@ pub struct RightRow {
     pub right: Right,
     /// The reader has it.
     pub held: bool,
-    /// The least role that has it.
-    pub from: Role,
+    /// The roles to ask for: the least built in, and those of the configuration.
+    pub from: String,
 }
 
 /// The table of all rights as `role` has them.
-pub fn rights_of(role: Role) -> Vec<RightRow> {
-    let row = |&right: &Right| RightRow {
-        words: labels::right(right),
-        right,
-        held: role.may(right),
-        from: Role::least(right),
+pub fn rights_of(role: &Standing) -> Vec<RightRow> {
+    let row = |&right: &Right| {
+        let (built_in, own) = role.roles().to_ask_for(right);
+        let from = [&[built_in.as_str()], own.as_slice()].concat().join(", ");
+        RightRow { words: labels::right(right), right, held: role.may(right), from }
     };
     Right::ALL.iter().map(row).collect()
 }
@@ -162,8 +161,8 @@ async fn page(web: &Web, who: &Signed) -> Result<AccountPage, Failure> {
         zone_error: None,
         clock: When::at(seen.now, seen),
         name: who.user.name.clone(),
-        role: who.user.role,
-        rights: rights_of(who.user.role),
+        role: who.role.clone(),
+        rights: rights_of(&who.role),
         signed_in_at: Some(When::at(who.since, seen)),
         old_password: Field::default(),
         new_password: Field::default(),

@@ -106,7 +106,7 @@ async fn request(web: &Web, who: &Signed, id: &str) -> Result<OverrideRow, Failu
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let mut tx = web.engine.db().read().await?;
     let row = overrides::by_id(&mut tx, id).await?.ok_or(Failure::NotFound)?;
-    let theirs = row.requested_by == who.user.name || who.user.role.may(Right::Approve);
+    let theirs = row.requested_by == who.user.name || who.role.may(Right::Approve);
     if theirs { Ok(row) } else { Err(Failure::forbidden(&who.actor(), Right::Approve)) }
 }
 
@@ -152,8 +152,8 @@ async fn page(
         _ if row.requested_by == who.user.name => {
             Offer::TakeBack { action_id: case::action_id(web, None), stale }
         }
-        _ if who.user.role.may(Right::Approve) => Offer::Decide(Box::new(decide(stale))),
-        _ => Offer::Nothing(labels::lacks(Right::Approve, who.user.role)),
+        _ if who.role.may(Right::Approve) => Offer::Decide(Box::new(decide(stale))),
+        _ => Offer::Nothing(labels::lacks(Right::Approve, &who.role)),
     };
     Ok(ApprovalPage {
         layout,
@@ -250,6 +250,7 @@ async fn withdraw(
     posted: Posted,
 ) -> Result<Response, Failure> {
     let Posted { who, fields } = posted;
+    who.require(Right::View)?;
     let row = request(&web, &who, &id).await?;
     let action_id = case::action_id(&web, Some(&fields));
     let actor = who.actor();

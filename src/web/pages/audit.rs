@@ -90,7 +90,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
         chips: pairs.iter().map(|(name, value)| chip(&pairs, name, value)).collect(),
         rows: listed.items.iter().map(row).collect(),
         pager: list::pager(PATH, &pairs, page.limit, &listed),
-        lacks: (!who.user.role.may(Right::Export)).then(|| labels::lacks(Right::Export, who.user.role)),
+        lacks: (!who.role.may(Right::Export)).then(|| labels::lacks(Right::Export, &who.role)),
         filter: pairs,
     }))
 }

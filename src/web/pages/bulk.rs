@@ -176,6 +176,7 @@ fn members_of(row: &BulkRow) -> usize {
 }
 
 async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -> Result<Response, Failure> {
+    who.require(Right::View)?;
     let given = list::parameters(query.as_deref());
     let page = Page { limit: LIMIT, ..Parameters(&given).page()? };
     let seen = who.seen(web.engine.ambient().now());

@@ -48,8 +48,8 @@ impl Case {
     }
 
     /// To be told to somebody.
-    pub(super) fn tale<'a>(&'a self, web: &'a Web, who: &Signed) -> Tale<'a> {
-        Tale::new(web.engine.config(), &self.preview.thread, who.seen(self.now), who.user.role)
+    pub(super) fn tale<'a>(&'a self, web: &'a Web, who: &'a Signed) -> Tale<'a> {
+        Tale::new(web.engine.config(), &self.preview.thread, who.seen(self.now), &who.role)
     }
 
     /// The page around a form.

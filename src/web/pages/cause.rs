@@ -93,6 +93,7 @@ async fn show(State(web): State<Web>, who: Signed, Path(id): Path<String>) -> Re
 
 /// The page; with a note as it was typed, where it was not taken.
 async fn page(web: &Web, who: &Signed, id: &str, typed: Option<Field>) -> Result<CausePage, Failure> {
+    who.require(Right::View)?;
     let (config, now, seen) = (web.engine.config(), who.now, who.seen(who.now));
     let mut tx = web.engine.db().read().await?;
     let found = store::by_id(&mut tx, id, now).await?.ok_or(Failure::NotFound)?;
@@ -107,15 +108,16 @@ async fn page(web: &Web, who: &Signed, id: &str, typed: Option<Field>) -> Result
     let people = accounts::users(&mut tx).await?;
     drop(tx);
     let trend = trends.first().map_or([0; STRETCHES], |(_, trend)| *trend);
-    let role = who.user.role;
+    let role = &who.role;
     let note = typed.unwrap_or_else(|| Field::of(found.note.clone().unwrap_or_default()));
     let mut choices =
         vec![Choice { value: String::new(), words: "Nobody".to_owned(), chosen: found.assignee.is_none() }];
     let holds = |name: &String| found.assignee.as_ref() == Some(name);
     // Whoever has it stays in the list, so that the form never takes it away unasked.
-    let people = people
-        .into_iter()
-        .filter(|user| holds(&user.name) || (user.disabled_at.is_none() && user.role.may(Right::Resolve)));
+    let roles = &web.engine.config().auth.roles;
+    let people = people.into_iter().filter(|user| {
+        holds(&user.name) || (user.disabled_at.is_none() && roles.of(&user.role).may(Right::Resolve))
+    });
     choices.extend(people.map(|user| Choice {
         chosen: holds(&user.name),
         words: user.name.clone(),
@@ -151,7 +153,7 @@ fn buttons(
     if found.total == 0 {
         return Vec::new();
     }
-    let role = who.user.role;
+    let role = &who.role;
     let mut filter = list::waiting(who.now);
     filter.cause = Some(found.cause.clone());
     let button = |action: &str, words: &str, canary: bool| {

@@ -216,12 +216,12 @@ async fn page(
 ) -> Result<CorrectPage, Failure> {
     let layout = case.layout(web, who, "Correct").await?;
     let tale = case.tale(web, who);
-    let shut = if who.user.role.may(Right::Correct) {
+    let shut = if who.role.may(Right::Correct) {
         let obstacle =
             correct::obstacle(web.engine.gate(), case.letter.operation_id).await.map_err(failure)?;
         obstacle.map(|why| tale.mask.text(&sentence(&why.to_string())))
     } else {
-        Some(labels::lacks(Right::Correct, who.user.role))
+        Some(labels::lacks(Right::Correct, &who.role))
     };
     let edit = match shut {
         Some(why) => Err(why),

@@ -41,6 +41,7 @@ async fn show(
     Path(id): Path<String>,
     Query(stretch): Query<Stretch>,
 ) -> Result<Response, Failure> {
+    who.require(Right::View)?;
     let before = stretch.place()?;
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     page(&web, &who, id, before, StatusCode::OK, None).await
@@ -55,12 +56,13 @@ pub(super) async fn page(
     status: StatusCode,
     sent: Option<&handling::Sent>,
 ) -> Result<Response, Failure> {
+    who.require(Right::View)?;
     let (config, now) = (web.engine.config(), web.engine.ambient().now());
     let mut tx = web.engine.db().read().await?;
     let letter = dead_letters::by_id(&mut tx, id).await?.ok_or(Failure::NotFound)?;
     let excerpt = Excerpt::load(&mut tx, letter.operation_id, before).await?.ok_or(Failure::NotFound)?;
     let thread = &excerpt.thread;
-    let tale = Tale::new(config, thread, who.seen(now), who.user.role);
+    let tale = Tale::new(config, thread, who.seen(now), &who.role);
     let private = shown::of(web, &mut tx, who, &tale, Some(id)).await?;
     let title = format!("{}: {}", tale.name(), words::step_name(&letter.step));
     let layout = who.layout(title, Section::DeadLetters).await;

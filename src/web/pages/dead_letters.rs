@@ -39,6 +39,7 @@ pub fn routes() -> Router<Web> {
 }
 
 async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -> Result<Response, Failure> {
+    who.require(Right::View)?;
     let given = list::parameters(query.as_deref());
     let (config, now, seen) = (web.engine.config(), who.now, who.seen(who.now));
     let asked = Asked::read(&given, &who.user.name, now)?;
@@ -64,7 +65,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
     drop(tx);
     let rest = asked.rest(config, &causes, &people);
     Ok(render(&DeadLettersPage {
-        acts: acts::offered(&asked, config, &listed.items, count, who.user.role),
+        acts: acts::offered(&asked, config, &listed.items, count, &who.role),
         layout,
         count: asked.counted(count),
         search: asked.filter.search.clone().unwrap_or_default(),

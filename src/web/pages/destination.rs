@@ -136,7 +136,7 @@ async fn page(web: &Web, who: &Signed, name: &str, reason: Field) -> Result<Dest
     let history = audit::of_subject(&mut tx, &format!("destination:{name}"), MOST_PAUSES).await?;
     drop(tx);
     let paused = it.stands == Stands::Paused;
-    let may = who.user.role.may(Right::PauseDestination);
+    let may = who.role.may(Right::PauseDestination);
     Ok(DestinationPage {
         layout,
         remarks: remarks(known),
@@ -146,7 +146,7 @@ async fn page(web: &Web, who: &Signed, name: &str, reason: Field) -> Result<Dest
         letters,
         types: types(config, Some(name)),
         pauses: history.iter().map(|entry| pause_row(entry, seen)).collect(),
-        lacks: (!may).then(|| labels::lacks(Right::PauseDestination, who.user.role)),
+        lacks: (!may).then(|| labels::lacks(Right::PauseDestination, &who.role)),
         action: format!("/destinations/{name}/{}", if paused { "resume" } else { "pause" }),
         act: if paused { "Resume" } else { "Pause" },
         action_id: case::action_id(web, None),

@@ -168,7 +168,7 @@ pub(super) async fn load(
         ];
         Button::act(words, path(act), fields)
     };
-    let may = who.user.role.may(Right::Resolve);
+    let may = who.role.may(Right::Resolve);
     let asleep = letter.snoozed_until.filter(|until| live && *until > now);
     let snoozed = asleep.map(|until| Snoozed {
         until: When::at(until, who.seen(now)),
@@ -177,7 +177,7 @@ pub(super) async fn load(
     });
     let handling = Handling { live, assignee: letter.assignee.clone(), snoozed, ..Handling::default() };
     if !may {
-        let needs = labels::lacks(Right::Resolve, who.user.role);
+        let needs = labels::lacks(Right::Resolve, &who.role);
         let acts = if live { vec![Act::Assign, Act::Snooze, Act::Note] } else { vec![Act::Note] };
         let locked = acts.into_iter().map(|act| Button::locked(act.words(), needs.clone())).collect();
         return Ok(Handling { locked, ..handling });
@@ -194,8 +194,9 @@ pub(super) async fn load(
         return Ok(Handling { note, reopen, locked: locked.into_iter().collect(), ..handling });
     }
     let holds = |name: &str| letter.assignee.as_deref() == Some(name);
+    let roles = &web.engine.config().auth.roles;
     let people = accounts::users(tx).await?.into_iter();
-    let people = people.filter(|user| user.disabled_at.is_none() && user.role.may(Right::Resolve));
+    let people = people.filter(|user| user.disabled_at.is_none() && roles.of(&user.role).may(Right::Resolve));
     Ok(Handling {
         mine: (!holds(&who.user.name)).then(|| at_once(Act::Assign, "Assign to me", "to", &who.user.name)),
         assign: Some(Assign {

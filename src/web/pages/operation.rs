@@ -51,6 +51,7 @@ async fn show(
     Path(id): Path<String>,
     Query(stretch): Query<Stretch>,
 ) -> Result<Response, Failure> {
+    who.require(Right::View)?;
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     Ok(render(&page(&web, &who, id, stretch.place()?).await?))
 }
@@ -58,7 +59,7 @@ async fn show(
 /// The page, as far as `before`.
 async fn page(web: &Web, who: &Signed, id: Uuid, before: Option<Place>) -> Result<OperationPage, Failure> {
     let (config, now) = (web.engine.config(), web.engine.ambient().now());
-    let (seen, role) = (who.seen(now), who.user.role);
+    let (seen, role) = (who.seen(now), &who.role);
     let mut tx = web.engine.db().read().await?;
     let excerpt = Excerpt::load(&mut tx, id, before).await?.ok_or(Failure::NotFound)?;
     let thread = &excerpt.thread;

@@ -35,6 +35,7 @@ pub fn routes() -> Router<Web> {
 }
 
 async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -> Result<Response, Failure> {
+    who.require(Right::View)?;
     let given = list::parameters(query.as_deref());
     let filter = Parameters(&given).operations()?;
     let page = Parameters(&given).page()?;

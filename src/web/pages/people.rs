@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::confirm::{self, Asks};
 use crate::accounts::{self, AccountError};
-use crate::domain::actor::{Right, Role};
+use crate::domain::actor::{Right, Role, Roles, Standing};
 use crate::domain::words;
 use crate::store::accounts::{UserRow, user_by_id, users};
 use crate::store::audit::last_sign_ins;
@@ -39,6 +39,8 @@ pub struct PeoplePage {
     pub name: Field,
     /// The roles that they can have.
     pub roles: Vec<Choice>,
+    /// The configuration's own roles, and the rights of each.
+    pub own_roles: Vec<(String, String)>,
 }
 
 /// One account.
@@ -53,7 +55,7 @@ pub struct PersonRow {
     /// Their name.
     pub name: String,
     /// Their role.
-    pub role: Role,
+    pub role: Standing,
     /// They may sign in.
     pub active: bool,
     /// They have a second factor.
@@ -98,11 +100,12 @@ async fn page(web: &Web, who: &Signed) -> Result<PeoplePage, Failure> {
     let holders = holders(&mut tx).await?;
     let layout = list::rail(&mut tx, who.layout("People", Section::People).await).await?;
     drop(tx);
+    let known = &web.engine.config().auth.roles;
     let row = |user: UserRow| PersonRow {
         path: format!("/people/{}", user.id),
         field: format!("role-{}", user.id),
-        roles: roles(user.role),
-        role: user.role,
+        roles: roles(known, &user.role),
+        role: known.of(&user.role),
         active: user.disabled_at.is_none(),
         second: holders.contains(&user.id),
         created: When::at(user.created_at, seen),
@@ -116,36 +119,50 @@ async fn page(web: &Web, who: &Signed) -> Result<PeoplePage, Failure> {
         link: None,
         problem: None,
         name: Field::default(),
-        roles: roles(Role::Operator),
+        roles: roles(known, Role::Operator.as_str()),
+        own_roles: own_roles(known),
     })
 }
 
-/// All roles, one of them chosen.
-pub fn roles(chosen: Role) -> Vec<Choice> {
-    let choice = |&each: &Role| Choice {
-        value: each.to_string(),
-        words: words::role(each).label.to_owned(),
-        chosen: each == chosen,
+/// All roles, one of them chosen: none while somebody's is no role any more.
+pub fn roles(known: &Roles, chosen: &str) -> Vec<Choice> {
+    let none = (!known.knows(chosen)).then(|| Choice {
+        value: String::new(),
+        words: "Choose a role".to_owned(),
+        chosen: true,
+    });
+    let choice = |name: &str| Choice {
+        value: name.to_owned(),
+        words: name.parse().map_or_else(|_| name.to_owned(), |role: Role| words::role(role).label.to_owned()),
+        chosen: name == chosen,
     };
-    Role::ALL.iter().map(choice).collect()
+    none.into_iter().chain(known.names().map(choice)).collect()
 }
 
-fn role(posted: &Posted) -> Result<Role, Failure> {
-    posted.fields.get("role").parse().map_err(|_| Failure::BadForm(StatusCode::UNPROCESSABLE_ENTITY))
+/// The configuration's own roles, and the rights of each.
+fn own_roles(known: &Roles) -> Vec<(String, String)> {
+    let own = known.names().filter(|name| name.parse::<Role>().is_err());
+    own.map(|name| (name.to_owned(), known.of(name).rights().to_string())).collect()
+}
+
+fn role(web: &Web, posted: &Posted) -> Result<String, Failure> {
+    let name = posted.fields.get("role");
+    let known = web.engine.config().auth.roles.knows(name);
+    known.then(|| name.to_owned()).ok_or(Failure::BadForm(StatusCode::UNPROCESSABLE_ENTITY))
 }
 
 async fn add(State(web): State<Web>, posted: Posted) -> Result<Response, Failure> {
     let who = &posted.who;
     who.require(Right::ManagePeople)?;
-    let role = role(&posted)?;
+    let role = role(&web, &posted)?;
     let actor = who.actor();
     let (db, ambient) = (web.engine.db(), web.engine.ambient());
     let name = posted.fields.get("name");
-    match accounts::add_user(db, ambient, name, role, None, &who.by(&actor)).await {
+    match accounts::add_user(db, ambient, name, &role, None, &who.by(&actor)).await {
         Ok(user) => show_link(&web, who, user.name).await,
         Err(error @ AccountError::Name(_)) => {
             let name = Field::wrong(name, sentence(&error.to_string()));
-            let page = PeoplePage { name, roles: roles(role), ..page(&web, who).await? };
+            let page = PeoplePage { name, roles: roles(db.roles(), &role), ..page(&web, who).await? };
             Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &page))
         }
         Err(error) => Err(error.into()),
@@ -203,11 +220,11 @@ async fn change_role(
 ) -> Result<Response, Failure> {
     let who = &posted.who;
     who.require(Right::ManagePeople)?;
-    let role = role(&posted)?;
+    let role = role(&web, &posted)?;
     let name = person(&web, &id).await?.name;
     let actor = who.actor();
     let (db, ambient) = (web.engine.db(), web.engine.ambient());
-    let outcome = accounts::set_role(db, ambient, &name, role, &who.by(&actor)).await;
+    let outcome = accounts::set_role(db, ambient, &name, &role, &who.by(&actor)).await;
     answer(&web, who, outcome, format!("{name} is {role} now and has to sign in again.")).await
 }
 

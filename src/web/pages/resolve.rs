@@ -135,8 +135,8 @@ async fn page(
     let layout = case.layout(web, who, "Resolve").await?;
     let tale = case.tale(web, who);
     let letter = &case.letter;
-    let closed = if !who.user.role.may(Right::Resolve) {
-        Some(labels::lacks(Right::Resolve, who.user.role))
+    let closed = if !who.role.may(Right::Resolve) {
+        Some(labels::lacks(Right::Resolve, &who.role))
     } else if letter.status == DeadLetterStatus::Open {
         None
     } else {

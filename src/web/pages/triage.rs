@@ -38,6 +38,7 @@ pub fn routes() -> Router<Web> {
 }
 
 async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -> Result<Response, Failure> {
+    who.require(Right::View)?;
     let most = match query.as_deref() {
         Some("causes=all") => ALL_CAUSES,
         _ => MOST_CAUSES,

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Tale, list};
-use crate::domain::actor::{Right, Role};
+use crate::domain::actor::{Right, Standing};
 use crate::domain::contract::{Class, Contract};
 use crate::domain::dead_letter::{DeadLetterStatus, NextAction, Resolution};
 use crate::domain::operation::StepState;
@@ -224,7 +224,7 @@ impl Act {
         }
     }
 
-    fn button(self, place: &str, destination: &str, reference: Option<&str>, role: Role) -> Button {
+    fn button(self, place: &str, destination: &str, reference: Option<&str>, role: &Standing) -> Button {
         let words = self.words(destination, reference);
         if !role.may(self.right()) {
             return Button::locked(words, labels::lacks(self.right(), role));
@@ -249,6 +249,7 @@ impl Act {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::actor::Role;
 
     fn words(state: Known, doubt: bool, class: Class) -> Vec<String> {
         let (bar, more) = Choice { state, doubt, class: Some(class), data: false }.acts();
@@ -286,14 +287,18 @@ mod tests {
 
     #[test]
     fn a_button_without_its_right_names_the_right() {
-        let locked = Act::Override.button("/dead-letters/x", "the CRM", None, Role::Viewer);
+        let locked = Act::Override.button("/dead-letters/x", "the CRM", None, &Role::Viewer.into());
         assert!(locked.href.is_empty());
         assert_eq!(
             locked.needs.unwrap(),
             "Needs the right \u{201c}override\u{201d}, which approvers have. You are viewer."
         );
-        let open =
-            Act::Record { known: true }.button("/dead-letters/x", "the CRM", Some("A&B #1"), Role::Operator);
+        let open = Act::Record { known: true }.button(
+            "/dead-letters/x",
+            "the CRM",
+            Some("A&B #1"),
+            &Role::Operator.into(),
+        );
         assert_eq!(
             open.href,
             "/dead-letters/x/resolve?resolution=completed_at_destination&reference=A%26B+%231"

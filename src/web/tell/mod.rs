@@ -14,7 +14,7 @@ pub mod sentence;
 pub mod timeline;
 
 use crate::config::{Config, Destination, OperationType};
-use crate::domain::actor::{Right, Role};
+use crate::domain::actor::{Right, Standing};
 use crate::domain::time::Timestamp;
 use crate::domain::zone::Zone;
 use crate::engine::thread::Thread;
@@ -34,14 +34,14 @@ pub struct Tale<'a> {
     /// The zone of whoever it is told to.
     pub zone: Zone,
     /// To whom.
-    pub role: Role,
+    pub role: &'a Standing,
     /// What must not be shown.
     pub mask: Mask,
 }
 
 impl<'a> Tale<'a> {
     /// Of a thread.
-    pub fn new(config: &'a Config, thread: &'a Thread, seen: Seen, role: Role) -> Self {
+    pub fn new(config: &'a Config, thread: &'a Thread, seen: Seen, role: &'a Standing) -> Self {
         let Seen { now, zone } = seen;
         let mask = Mask::of(config, &thread.operation.kind, thread.payload.as_deref());
         Self { config, thread, now, zone, role, mask }

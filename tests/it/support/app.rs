@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dead_letter_office::config::Config;
 use dead_letter_office::demo::destination::UnreliableDestination;
-use dead_letter_office::domain::actor::{Actor, Role};
+use dead_letter_office::domain::actor::{Actor, Role, Standing};
 use dead_letter_office::domain::ambient::Ambient;
 use dead_letter_office::domain::operation::OperationState;
 use dead_letter_office::domain::time::{TestClock, Timestamp};
@@ -131,8 +131,8 @@ pub(crate) fn request<'a>(actor: &'a Actor, action_id: &'a str) -> Request<'a> {
     Request { actor, action_id, reason: "the CRM is back", origin: "127.0.0.1" }
 }
 
-pub(crate) fn person(name: &str, role: Role) -> Actor {
-    Actor::Person { name: name.to_owned(), role }
+pub(crate) fn person(name: &str, role: impl Into<Standing>) -> Actor {
+    Actor::Person { name: name.to_owned(), role: role.into() }
 }
 
 pub(crate) fn submission(kind: &str, key: &str, payload: &str) -> Submission {

@@ -127,7 +127,15 @@ impl Desk {
         self.router.clone().oneshot(request).await.expect("a router does not fail")
     }
 
-    pub(crate) async fn add(&self, name: &str, role: Role) {
+    /// After a start with a file that holds these lines of its own, and no others.
+    pub(crate) async fn restarted(self, more: &str) -> Self {
+        let config = Arc::new(config(&self.app.database.url, &self.app.destination.base_url(), more));
+        let db = Db::open(&self.app.database.url).await.unwrap();
+        let ambient = Ambient::new(Arc::clone(&self.app.clock) as _, StdRng::seed_from_u64(8));
+        Self { app: self.app, router: web::router(Engine::new(db, config, ambient)) }
+    }
+
+    pub(crate) async fn add(&self, name: &str, role: impl AsRef<str>) {
         let (db, ambient) = (self.app.engine.db(), self.app.engine.ambient());
         let actor = Actor::Cli { user: "root".into() };
         let by = By { actor: &actor, origin: "cli" };

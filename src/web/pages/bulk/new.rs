@@ -216,11 +216,14 @@ async fn page(
     };
     let users = accounts::users(&mut tx).await?;
     drop(tx);
-    let people = users.into_iter().filter(|user| user.disabled_at.is_none() && user.role.may(Right::Resolve));
+    let roles = &web.engine.config().auth.roles;
+    let people = users
+        .into_iter()
+        .filter(|user| user.disabled_at.is_none() && roles.of(&user.role).may(Right::Resolve));
     let people = people.map(|user| (user.name.clone(), user.name));
     let chosen = Some(typed.assignee.as_str()).filter(|name| !name.is_empty());
     let people = list::select("assignee", "Who is to have them", "Nobody", people, chosen);
-    let role = who.user.role;
+    let role = &who.role;
     let missing = [Right::Bulk, action.right()].into_iter().find(|right| !role.may(*right));
     let shut = match (which.shut(), missing) {
         (Some(why), _) => Some(why.to_owned()),

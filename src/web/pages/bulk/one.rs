@@ -233,7 +233,7 @@ fn would(verdicts: &[(VerdictKind, usize)]) -> String {
 }
 
 fn buttons(web: &Web, who: &Signed, row: &BulkRow, progress: &Progress) -> Vec<Button> {
-    let role = who.user.role;
+    let role = &who.role;
     let missing = [Right::Bulk, row.action.right()].into_iter().find(|right| !role.may(*right));
     let path = format!("{PATH}/{}", row.id);
     let button = |words: String, to: &str, step: Option<Step>| {

@@ -2,7 +2,7 @@
 
 use super::asked::Asked;
 use crate::config::Config;
-use crate::domain::actor::{Right, Role};
+use crate::domain::actor::{Right, Standing};
 use crate::domain::dead_letter::DeadLetterStatus;
 use crate::store::dead_letters::DeadLetterRow;
 use crate::web::labels;
@@ -42,7 +42,7 @@ pub(super) fn offered(
     config: &Config,
     rows: &[DeadLetterRow],
     count: i64,
-    role: Role,
+    role: &Standing,
 ) -> Option<Acts> {
     let may_be_open = matches!(asked.filter.status, None | Some(DeadLetterStatus::Open));
     if !may_be_open || !rows.iter().any(|row| row.closed_at.is_none()) {

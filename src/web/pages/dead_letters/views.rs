@@ -76,7 +76,7 @@ pub(super) async fn keep(
         }
     };
     let views = store::seen_by(tx, &who.user.name).await?.into_iter().map(view).collect();
-    let role = who.user.role;
+    let role = &who.role;
     Ok(Keep {
         views,
         query,
