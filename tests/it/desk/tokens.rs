@@ -133,7 +133,7 @@ async fn only_those_who_manage_tokens_make_them(db: TestDatabase) {
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
     desk.token_named("shop", Scope::Submit).await;
     let actors = [
-        Actor::Person { name: "anton".into(), role: Role::Approver },
+        Actor::Person { name: "anton".into(), role: Role::Approver.into() },
         Actor::Token { name: "shop".into(), scope: Scope::Operate },
     ];
     for actor in &actors {

@@ -313,7 +313,7 @@ async fn nobody_ends_somebody_elses(db: TestDatabase) {
 
     // Nor below the pages.
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let actor = Actor::Person { name: "approver".into(), role: Role::Approver };
+    let actor = Actor::Person { name: "approver".into(), role: Role::Approver.into() };
     let by = By { actor: &actor, origin: "here" };
     let mut tx = db.read().await.unwrap();
     let user = rows::user_by_name(&mut tx, "operator").await.unwrap().unwrap();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use dead_letter_office::accounts::tries::{self, Try, What};
-use dead_letter_office::accounts::{self, AccountError, By};
+use dead_letter_office::accounts::{self, AccountError, By, Purpose};
 use dead_letter_office::domain::actor::{Actor, Role};
 use dead_letter_office::engine::retention::Round;
 use dead_letter_office::store::audit;
@@ -121,14 +121,23 @@ async fn many_at_once_are_many_and_every_node_counts_them(db: TestDatabase) {
     let nodes = [&desk.app.engine, &other];
     let guesses = (0..40).map(|n| {
         let engine = nodes[n % 2];
-        accounts::sign_in_from(engine.db(), engine.ambient(), "olga", format!("guess {n}"), "::1")
+        accounts::sign_in_from(
+            engine.db(),
+            engine.ambient(),
+            "olga",
+            format!("guess {n}"),
+            Purpose::SignIn,
+            "::1",
+        )
     });
     let answers = futures_util::future::join_all(guesses).await;
     let looked_at = answers.iter().filter(|answer| matches!(answer, Ok(None))).count();
     let sent_away = answers.iter().filter(|answer| matches!(answer, Err(AccountError::Later(_)))).count();
     assert_eq!((looked_at, sent_away), (5, 35), "{answers:?}");
     // What was not looked at tells nothing: not even that it would have been right.
-    let right = accounts::sign_in_from(other.db(), other.ambient(), "olga", PASSWORD.into(), "::1").await;
+    let right =
+        accounts::sign_in_from(other.db(), other.ambient(), "olga", PASSWORD.into(), Purpose::SignIn, "::1")
+            .await;
     assert!(matches!(right, Err(AccountError::Later(_))), "{right:?}");
     assert_eq!(door_entries(&desk).await.len(), 5);
 }

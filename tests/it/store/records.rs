@@ -40,7 +40,7 @@ async fn a_transaction_that_is_dropped_leaves_nothing(db: TestDatabase) {
     let now = app.now();
     let later = now.plus(Duration::from_secs(60));
     let mut tx = app.engine.db().begin().await.unwrap();
-    assert!(sessions::insert(&mut tx, b"hash", "{}", later, None).await.unwrap());
+    assert!(sessions::insert(&mut tx, b"hash", "{}", later, None, None).await.unwrap());
     drop(tx);
     let mut tx = app.engine.db().begin().await.unwrap();
     assert_eq!(sessions::load(&mut tx, b"hash", now).await.unwrap(), None);
@@ -62,14 +62,23 @@ async fn sessions_come_and_go(db: TestDatabase) {
     };
     let (first, second) = (row(1), row(2));
     let mut tx = app.engine.db().begin().await.unwrap();
-    assert!(sessions::insert(&mut tx, b"one", "first", end, Some(&first)).await.unwrap());
-    assert!(!sessions::insert(&mut tx, b"one", "other", end, None).await.unwrap(), "the token is taken");
+    assert!(
+        sessions::insert(&mut tx, b"one", "first", end, Some(first.user_id), Some(&first)).await.unwrap()
+    );
+    assert!(
+        !sessions::insert(&mut tx, b"one", "other", end, None, None).await.unwrap(),
+        "the token is taken"
+    );
     assert_eq!(sessions::load(&mut tx, b"one", now).await.unwrap(), Some(("first".to_owned(), end)));
     let later = now.plus(Duration::from_secs(5));
     sessions::save(&mut tx, b"one", "used", end, Some(later)).await.unwrap();
-    sessions::save(&mut tx, b"ended", "not brought back", end, None).await.unwrap();
+    sessions::save(&mut tx, b"ended", "not brought back", end, None, None).await.unwrap();
     assert_eq!(sessions::load(&mut tx, b"ended", now).await.unwrap(), None);
-    assert!(sessions::insert(&mut tx, b"two", "elsewhere", end, Some(&second)).await.unwrap());
+    assert!(
+        sessions::insert(&mut tx, b"two", "elsewhere", end, Some(second.user_id), Some(&second))
+            .await
+            .unwrap()
+    );
     assert_eq!(sessions::load(&mut tx, b"one", now).await.unwrap().unwrap().0, "used");
     assert_eq!(sessions::load(&mut tx, b"one", end).await.unwrap(), None, "it lapsed");
     let used = SessionRow { seen_at: later, ..first.clone() };
@@ -82,7 +91,7 @@ async fn sessions_come_and_go(db: TestDatabase) {
     sessions::delete_of_user(&mut tx, user).await.unwrap();
     assert_eq!(sessions::load(&mut tx, b"two", now).await.unwrap(), None);
     for name in [&b"a"[..], b"b", b"c"] {
-        sessions::insert(&mut tx, name, "", end, None).await.unwrap();
+        sessions::insert(&mut tx, name, "", end, None, None).await.unwrap();
     }
     sessions::delete(&mut tx, b"a").await.unwrap();
     assert_eq!(sessions::delete_expired(&mut tx, now).await.unwrap(), 0);
