@@ -1,5 +1,6 @@
 //! `dlo.toml`: what it may hold, what it means, and everything that is wrong with it.
 
+mod audit;
 mod auth;
 mod body;
 mod check;
@@ -19,6 +20,7 @@ mod scope;
 mod secret;
 mod server;
 mod source;
+mod stated;
 mod template;
 mod words;
 
@@ -27,6 +29,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
+pub use audit::Audit;
 pub use auth::Auth;
 pub use body::BodyTemplate;
 pub use condition::Condition;
@@ -40,6 +43,7 @@ pub use preset::{Preset, preset_names};
 pub use request::{Asking, OperationFacts, RenderContext, RenderError};
 pub use server::{Engine, RetryOverride, Server};
 pub use source::{EventCondition, EventPlace, Mapping, Source};
+pub use stated::Stated;
 pub use template::{Place, Template, TemplateError};
 pub use words::{duration_text, parse_duration};
 
@@ -56,6 +60,8 @@ pub struct Config {
     pub server: Server,
     /// `[auth]`.
     pub auth: Auth,
+    /// `[audit]`.
+    pub audit: Audit,
     /// `[engine]`.
     pub engine: Engine,
     /// `[retry]`: what holds where a destination or a type states nothing.
@@ -68,6 +74,8 @@ pub struct Config {
     pub sources: BTreeMap<String, Source>,
     /// Absent when neither the environment nor the file names a secret key.
     pub keyring: Option<Keyring>,
+    /// All of this as it is written.
+    pub stated: Stated,
 }
 
 /// Tables that the public interface names and this version does not read.
@@ -131,6 +139,7 @@ impl Config {
         let retry = server::read_retry(root.table("retry")).over(&RetryPolicy::default());
         // What `[server]` says is not known when it holds mistakes: no others are made up from that.
         let allow_private = server.as_ref().is_none_or(|server| server.allow_private_destinations);
+        let audit = audit::read(root.table("audit"), directory, allow_private);
         let around = destination::Surroundings { allow_private, lease: engine.lease };
         let destinations_table = root.table("destinations");
         let names: Vec<String> = destinations_table
@@ -148,12 +157,14 @@ impl Config {
             path: path.to_owned(),
             server: server?,
             auth,
+            audit,
             engine,
             retry,
             destinations,
             operations,
             sources,
             keyring,
+            stated: Stated::read(notes, root),
         })
     }
 }
