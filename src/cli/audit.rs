@@ -1,5 +1,7 @@
 //! `dlo audit`.
 
+mod verify;
+
 use super::args;
 use super::context::{Context, ORIGIN};
 use super::text::print;
@@ -14,8 +16,15 @@ use crate::store::audit;
 pub(super) enum Command {
     /// Print who did what, newest first, as a file to keep
     ///
-    /// The export is written down like any other action. In CSV no cell is a formula.
+    /// The export is written down like any other action. In CSV no cell is a formula; JSON comes
+    /// with the proof that `dlo audit verify --export` checks.
     Export(ExportArgs),
+    /// Check that no entry was altered, dropped, moved, put in or cut off since it was written
+    ///
+    /// Walks the chain from its beginning with the secret key, compares it with every line of the
+    /// configured anchor file, and names each entry that does not fit. Prints the head, which may be
+    /// kept elsewhere for `--head`. Exits 1 when something does not fit.
+    Verify(verify::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -36,12 +45,19 @@ fn moment(text: &str) -> Result<Timestamp, String> {
 }
 
 pub(super) async fn run(context: &Context, command: Command) -> anyhow::Result<()> {
-    let Command::Export(ExportArgs { from, to, format }) = command;
+    match command {
+        Command::Export(args) => export(context, args).await,
+        Command::Verify(args) => verify::run(context, args).await,
+    }
+}
+
+async fn export(context: &Context, args: ExportArgs) -> anyhow::Result<()> {
+    let ExportArgs { from, to, format } = args;
     let filter = AuditFilter { from, to, ..AuditFilter::default() };
     let engine = context.engine();
     let reader = Reader { actor: &context.actor, origin: ORIGIN };
-    exported(engine.gate(), &filter, format, reader).await?;
-    let mut file = File::of(format, &filter, context.db.keyring()?);
+    let upto = exported(engine.gate(), &filter, format, reader).await?;
+    let mut file = File::of(format, &filter, upto, context.db.keyring()?);
     print(&file.head())?;
     let mut cursor = None;
     loop {

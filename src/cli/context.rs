@@ -26,9 +26,13 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Reads the configuration and opens the database, which must have this version's schema.
-    pub(super) async fn open(path: &Path) -> anyhow::Result<Self> {
+    /// Reads the configuration and opens the database, which must have this version's schema. What
+    /// is to be `on_record` needs a secret key.
+    pub(super) async fn open(path: &Path, on_record: bool) -> anyhow::Result<Self> {
         let config = Arc::new(config(path).await?);
+        if on_record {
+            need_key(&config)?;
+        }
         let db = open_database(&config).await?;
         ready(&db).await?;
         Ok(Self { config, db, ambient: Ambient::system(), actor: actor() })
@@ -70,6 +74,17 @@ impl Context {
     pub(super) fn request<'a>(&'a self, action_id: &'a str, reason: &'a str) -> actions::Request<'a> {
         actions::Request { actor: &self.actor, action_id, reason, origin: ORIGIN }
     }
+}
+
+/// Refuses, with exit code 2, where nothing could be put on record.
+pub(super) fn need_key(config: &Config) -> anyhow::Result<()> {
+    if config.keyring.is_some() {
+        return Ok(());
+    }
+    let help = "there is no secret key, and without one nothing can be put on record: make one with \
+                `openssl rand -base64 32 > dlo.key`, and name it in the file, secret_key_file = \"dlo.key\" \
+                under [server], or set DLO_SECRET_KEY or DLO_SECRET_KEY_FILE";
+    bail!(super::Usage(help.to_owned()))
 }
 
 /// The configuration, with what the environment overrides, before its stored secrets are there.

@@ -111,7 +111,7 @@ enum Command {
     Replay(act::ReplayArgs),
     /// Close a dead letter with a reason
     Resolve(act::ResolveArgs),
-    /// Take the record of who did what out of the database
+    /// Take the record of who did what out of the database, and verify it
     #[command(subcommand)]
     Audit(audit::Command),
     /// Show the promises at work, and write a dated report with the evidence of each
@@ -170,7 +170,7 @@ impl Cli {
             Command::Drill(args) => drill::run(&config, args).await,
             Command::DrillEngine(args) => drill::engine(&config, args).await,
             other => {
-                let context = Context::open(&config).await?;
+                let context = Context::open(&config, other.is_on_record()).await?;
                 let outcome = other.on(&context).await;
                 context.close().await;
                 outcome
@@ -180,6 +180,19 @@ impl Cli {
 }
 
 impl Command {
+    /// Whether it can leave an entry in the audit, or reads that.
+    fn is_on_record(&self) -> bool {
+        matches!(
+            self,
+            Self::User(_)
+                | Self::Token(_)
+                | Self::Replay(_)
+                | Self::Resolve(_)
+                | Self::Audit(_)
+                | Self::Serve(_)
+        )
+    }
+
     /// The commands that do one thing on a database that is there.
     async fn on(self, context: &Context) -> anyhow::Result<()> {
         match self {

@@ -15,6 +15,7 @@ use crate::accounts::{self, By};
 use crate::config::Config;
 use crate::domain::ambient::Ambient;
 use crate::engine::Engine;
+use crate::engine::journal::start::started;
 use crate::store::Db;
 
 #[derive(Debug, clap::Args)]
@@ -34,6 +35,7 @@ enum Part {
 
 pub(super) async fn run(path: &Path, args: &Args) -> anyhow::Result<()> {
     let config = Arc::new(config(path).await?);
+    context::need_key(&config)?;
     let listener = if args.only == Some(Part::Engine) {
         None
     } else {
@@ -47,6 +49,7 @@ pub(super) async fn run(path: &Path, args: &Args) -> anyhow::Result<()> {
         tracing::info!(before, after, "the database was brought to this version");
     }
     let ambient = Ambient::system();
+    started(&db, &config, &ambient, &context::actor().to_string(), ORIGIN).await?;
     let mut page = format!(
         "Dead Letter Office {} on {}, schema version {after}.\n",
         env!("CARGO_PKG_VERSION"),

@@ -1,5 +1,6 @@
 //! `dlo.toml`: what it may hold, what it means, and everything that is wrong with it.
 
+mod audit;
 mod auth;
 mod body;
 mod check;
@@ -21,6 +22,7 @@ mod scope;
 mod secret;
 mod server;
 mod source;
+mod stated;
 mod template;
 mod value;
 mod words;
@@ -30,6 +32,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
+pub use audit::Audit;
 pub use auth::Auth;
 pub use body::BodyTemplate;
 pub use condition::Condition;
@@ -44,6 +47,7 @@ pub use preset::{Preset, preset_names};
 pub use request::{Asking, OperationFacts, RenderContext, RenderError};
 pub use server::{Engine, ProxyHeader, RetryOverride, Server};
 pub use source::{EventCondition, EventPlace, Mapping, Source};
+pub use stated::Stated;
 pub use template::{Place, Template, TemplateError};
 pub use value::{REDACTED, Stored};
 pub use words::{duration_text, parse_duration};
@@ -62,6 +66,8 @@ pub struct Config {
     pub server: Server,
     /// `[auth]`.
     pub auth: Auth,
+    /// `[audit]`.
+    pub audit: Audit,
     /// `[engine]`.
     pub engine: Engine,
     /// `[retry]`: what holds where a destination or a type states nothing.
@@ -76,6 +82,8 @@ pub struct Config {
     pub keyring: Option<Keyring>,
     /// What is unwise and yet no mistake.
     pub warnings: Vec<Mistake>,
+    /// All of this as it is written.
+    pub stated: Stated,
 }
 
 /// Tables that the public interface names and this version does not read.
@@ -133,6 +141,7 @@ impl Config {
         let retry = server::read_retry(root.table("retry")).over(&RetryPolicy::default());
         // What `[server]` says is not known when it holds mistakes: no others are made up from that.
         let allow_private = server.as_ref().is_none_or(|server| server.allow_private_destinations);
+        let audit = audit::read(root.table("audit"), directory, allow_private);
         let around = destination::Surroundings { allow_private, lease: engine.lease };
         let destinations_table = root.table("destinations");
         let names: Vec<String> = destinations_table
@@ -150,6 +159,7 @@ impl Config {
             path: path.to_owned(),
             server: server?,
             auth,
+            audit,
             engine,
             retry,
             destinations,
@@ -157,6 +167,7 @@ impl Config {
             sources,
             keyring,
             warnings: notes.heeded().warnings,
+            stated: Stated::read(notes, root),
         })
     }
 }

@@ -117,6 +117,11 @@ impl<'a> Table<'a> {
         Self { notes, path, keys, asked: RefCell::default() }
     }
 
+    /// All that it holds, as it is written.
+    pub(super) fn keys(&self) -> &'a DeTable<'a> {
+        self.keys
+    }
+
     /// The dotted path of a key in this table.
     pub(super) fn at(&self, key: &str) -> String {
         let key = if is_name(key) { key.to_owned() } else { format!("{key:?}") };

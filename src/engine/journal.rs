@@ -1,7 +1,11 @@
 //! The audit as it is handed out, by the API, as files and on the command line; and what is done so
 //! that an auditor can rely on it.
 
+pub mod anchor;
 pub mod file;
+pub mod proof;
+pub mod start;
+pub mod verify;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -13,8 +17,8 @@ use crate::domain::filter::AuditFilter;
 use crate::domain::key::hex;
 use crate::domain::time::Timestamp;
 use crate::gate::Gate;
-use crate::store::Commit;
 use crate::store::audit::{self, AuditRow, Entry, Link};
+use crate::store::{Commit, chain};
 
 use file::{Format, described};
 
@@ -96,14 +100,32 @@ impl From<AuditRow> for AuditReport {
     }
 }
 
+impl From<AuditReport> for AuditRow {
+    fn from(report: AuditReport) -> Self {
+        Self {
+            id: report.id,
+            at: report.at,
+            actor: report.actor,
+            action: report.action,
+            operation_id: report.operation,
+            dead_letter_id: report.dead_letter,
+            subject: report.subject,
+            reason: report.reason,
+            result: report.result,
+            detail: report.detail,
+            origin: report.origin,
+        }
+    }
+}
+
 /// Writes down that somebody takes entries away as a file. It stands before what is read, so that
-/// the file holds it.
+/// the file holds it; up to which link the file is to go.
 pub async fn exported(
     gate: &Gate,
     filter: &AuditFilter,
     format: Format,
     reader: Reader<'_>,
-) -> Result<(), ActionError> {
+) -> Result<i64, ActionError> {
     permitted(reader.actor, Right::Audit)?;
     permitted(reader.actor, Right::Export)?;
     let entry = AuditRow {
@@ -121,5 +143,7 @@ pub async fn exported(
     };
     let mut tx = gate.db().begin().await?;
     audit::insert(&mut tx, &entry).await?;
-    Ok(tx.commit(Commit::Action).await?)
+    tx.commit(Commit::Action).await?;
+    let mut tx = gate.db().read().await?;
+    Ok(chain::head(&mut tx).await?.map_or(0, |head| head.seq))
 }

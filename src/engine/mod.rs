@@ -42,6 +42,7 @@ use crate::store::Db;
 
 use accept::Intake;
 use hooks::Hooks;
+use journal::anchor::Anchor;
 use send::{Sender, SenderError};
 use worker::Worker;
 
@@ -107,8 +108,8 @@ impl Engine {
         Ok(Worker::new(self.gate.clone(), Arc::new(sender), Arc::clone(&self.wake)))
     }
 
-    /// Runs the worker, the ear for other nodes' words, the upkeep and bulk actions until told
-    /// to stop.
+    /// Runs the worker, the ear for other nodes' words, the upkeep, bulk actions and what tells the
+    /// audit's head, until told to stop.
     pub fn start(&self, stop: &watch::Receiver<bool>) -> Result<JoinHandle<()>, SenderError> {
         let worker = self.worker()?;
         tokio::spawn(upkeep::listen(self.db().clone(), Arc::clone(&self.wake), stop.clone()));
@@ -119,6 +120,10 @@ impl Engine {
             stop.clone(),
         ));
         tokio::spawn(bulk::run(self.gate.clone(), Arc::clone(&self.wake), stop.clone()));
-        Ok(tokio::spawn(worker.run(stop.clone())))
+        let anchor = Anchor::new(self.db().clone(), self.config(), self.ambient().clone());
+        let (anchor, worker) = (anchor.run(stop.clone()), worker.run(stop.clone()));
+        Ok(tokio::spawn(async move {
+            tokio::join!(worker, anchor);
+        }))
     }
 }

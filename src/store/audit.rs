@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::chain::{self, Pending};
 use super::filters::{self, bind_all};
 use super::{MAX_ROWS, StoreError, Tx, placeholders};
-use crate::domain::chain::{ChainKey, erased};
+use crate::domain::chain::{ChainKey, Facts, erased};
 use crate::domain::filter::{AuditFilter, Listed, Page};
 use crate::domain::time::Timestamp;
 
@@ -51,6 +51,26 @@ from_row!(AuditRow {
     detail,
     origin
 });
+
+impl AuditRow {
+    /// What a link at a place says of it.
+    pub fn facts<'a>(&'a self, seq: i64, words: &'a [u8], erased: Option<&'a [u8]>) -> Facts<'a> {
+        Facts {
+            seq,
+            id: self.id,
+            at: self.at,
+            actor: &self.actor,
+            action: &self.action,
+            operation_id: self.operation_id,
+            dead_letter_id: self.dead_letter_id,
+            subject: self.subject.as_deref(),
+            result: &self.result,
+            origin: &self.origin,
+            words,
+            erased,
+        }
+    }
+}
 
 /// Said in the place of an entry's words that were erased.
 pub const ERASED: &str = "The words of this entry were erased.";

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::audit::{self, AuditRow, Salted};
 use super::tx::{Inner, Tx};
 use super::{MAX_ROWS, StoreError, placeholders};
-use crate::domain::chain::{ChainKey, Facts, START};
+use crate::domain::chain::{ChainKey, START};
 use crate::domain::time::Timestamp;
 
 /// An entry that was added and has no link yet.
@@ -16,25 +16,6 @@ pub(super) struct Pending {
     pub(super) row: AuditRow,
     pub(super) words: Vec<u8>,
     pub(super) erased: Option<Vec<u8>>,
-}
-
-impl Pending {
-    fn facts(&self, seq: i64) -> Facts<'_> {
-        Facts {
-            seq,
-            id: self.row.id,
-            at: self.row.at,
-            actor: &self.row.actor,
-            action: &self.row.action,
-            operation_id: self.row.operation_id,
-            dead_letter_id: self.row.dead_letter_id,
-            subject: self.row.subject.as_deref(),
-            result: &self.row.result,
-            origin: &self.row.origin,
-            words: &self.words,
-            erased: self.erased.as_deref(),
-        }
-    }
 }
 
 /// The last link.
@@ -121,7 +102,8 @@ async fn link(
     let mut links = Vec::with_capacity(entries.len());
     for entry in entries {
         seq += 1;
-        previous = key.link(&previous, &entry.facts(seq));
+        let facts = entry.row.facts(seq, &entry.words, entry.erased.as_deref());
+        previous = key.link(&previous, &facts);
         links.push(Link { seq, entry, mac: previous.clone() });
     }
     let sql = format!(
@@ -183,4 +165,85 @@ async fn adopt(tx: &mut Tx, key: &ChainKey, ours: &[Pending]) -> Result<(i64, Ve
     audit::insert(tx, &row).await?;
     let own = std::mem::take(&mut tx.pending);
     link(tx, key, end, own).await
+}
+
+/// A link as it is stored, with what it stands for as far as that is there.
+#[derive(Clone, Debug)]
+pub struct Walked {
+    /// Its place.
+    pub seq: i64,
+    /// Its entry.
+    pub audit_id: Uuid,
+    /// The digest of the entry's words.
+    pub words: Vec<u8>,
+    /// The digest of the ids of those whose words it erased.
+    pub erased: Option<Vec<u8>>,
+    /// The link itself.
+    pub mac: Vec<u8>,
+    /// The secret key that it was made with.
+    pub key_id: String,
+    /// The entry; absent when it is gone.
+    pub row: Option<AuditRow>,
+    /// The salt of its words; absent when they are gone.
+    pub salt: Option<Vec<u8>>,
+    /// The place of the entry that says that it erased them.
+    pub erased_by: Option<i64>,
+}
+
+macro_rules! walked_row {
+    ($row:ty) => {
+        impl sqlx::FromRow<'_, $row> for Walked {
+            fn from_row(row: &$row) -> Result<Self, sqlx::Error> {
+                use sqlx::Row as _;
+                let there = row.try_get::<Option<Uuid>, _>("id")?.is_some();
+                Ok(Self {
+                    seq: row.try_get("seq")?,
+                    audit_id: row.try_get("audit_id")?,
+                    words: row.try_get("words")?,
+                    erased: row.try_get("erased")?,
+                    mac: row.try_get("mac")?,
+                    key_id: row.try_get("key_id")?,
+                    row: if there { Some(AuditRow::from_row(row)?) } else { None },
+                    salt: row.try_get("salt")?,
+                    erased_by: row.try_get("erased_by")?,
+                })
+            }
+        }
+    };
+}
+
+walked_row!(sqlx::sqlite::SqliteRow);
+walked_row!(sqlx::postgres::PgRow);
+
+/// The links behind a place, in order.
+pub async fn stretch(tx: &mut Tx, after: i64, most: usize) -> Result<Vec<Walked>, StoreError> {
+    let sql = format!(
+        "SELECT l.seq, l.audit_id, l.words, l.erased, l.mac, l.key_id, a.id, a.at, a.actor, a.action, \
+         a.operation_id, a.dead_letter_id, a.subject, w.reason, a.result, coalesce(w.detail, '') AS detail, \
+         a.origin, w.salt, b.seq AS erased_by FROM audit_chain l LEFT JOIN audit a ON a.id = l.audit_id \
+         LEFT JOIN audit_words w ON w.audit_id = l.audit_id \
+         LEFT JOIN audit_erasures e ON e.audit_id = l.audit_id \
+         LEFT JOIN audit_chain b ON b.audit_id = e.by_id AND b.erased IS NOT NULL \
+         WHERE l.seq > $1 ORDER BY l.seq LIMIT {most}"
+    );
+    Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(after).fetch_all(c).await)?)
+}
+
+/// Whose words an entry erased, by their ids.
+pub async fn erased_by(tx: &mut Tx, entry: Uuid) -> Result<Vec<Uuid>, StoreError> {
+    const SQL: &str = "SELECT audit_id FROM audit_erasures WHERE by_id = $1 ORDER BY audit_id";
+    Ok(on!(tx, c => sqlx::query_scalar(SQL).bind(entry).fetch_all(c).await)?)
+}
+
+/// Entries that have no link, oldest first, `most` of them; and how many there are.
+pub async fn unlinked(tx: &mut Tx, most: usize) -> Result<(Vec<AuditRow>, i64), StoreError> {
+    const WHICH: &str = "FROM audit a LEFT JOIN audit_words w ON w.audit_id = a.id \
+        WHERE NOT EXISTS (SELECT 1 FROM audit_chain l WHERE l.audit_id = a.id)";
+    let count = format!("SELECT count(*) {WHICH}");
+    let count = on!(&mut *tx, c => sqlx::query_scalar(AssertSqlSafe(count)).fetch_one(c).await)?;
+    let sql = format!(
+        "SELECT a.id, a.at, a.actor, a.action, a.operation_id, a.dead_letter_id, a.subject, w.reason, a.result, \
+         coalesce(w.detail, '') AS detail, a.origin {WHICH} ORDER BY a.at, a.id LIMIT {most}"
+    );
+    Ok((on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).fetch_all(c).await)?, count))
 }

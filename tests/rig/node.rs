@@ -21,6 +21,7 @@ pub(crate) fn dlo(folder: &Path) -> Command {
             command.env_remove(name);
         }
     }
+    command.env("DLO_SECRET_KEY", "only for the rig, and long enough for a key");
     command
 }
 

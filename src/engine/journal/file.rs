@@ -58,6 +58,7 @@ const COLUMNS: [&str; 14] = [
 pub struct File {
     format: Format,
     of: String,
+    upto: i64,
     key_id: String,
     seal: Seal,
     count: usize,
@@ -66,13 +67,14 @@ pub struct File {
 }
 
 impl File {
-    /// A file of those that a filter means.
-    pub fn of(format: Format, filter: &AuditFilter, keyring: &Keyring) -> Self {
+    /// A file of those that a filter means, up to a link: what is added while it is written is not
+    /// in it, so that no number in between is missing.
+    pub fn of(format: Format, filter: &AuditFilter, upto: i64, keyring: &Keyring) -> Self {
         let key = ChainKey::of(keyring.current());
         let of = described(filter);
         let mut seal = Seal::begin(&key);
         seal.add(of.as_bytes());
-        Self { format, of, key_id: key.id().to_owned(), seal, count: 0, ends: None }
+        Self { format, of, upto, key_id: key.id().to_owned(), seal, count: 0, ends: None }
     }
 
     /// How it begins.
@@ -86,7 +88,9 @@ impl File {
     /// More entries.
     pub fn rows(&mut self, entries: Vec<Entry>) -> String {
         let mut text = String::new();
-        for report in entries.into_iter().map(AuditReport::from) {
+        let upto = self.upto;
+        let linked = |entry: &Entry| entry.link.as_ref().is_none_or(|link| link.seq <= upto);
+        for report in entries.into_iter().filter(linked).map(AuditReport::from) {
             if let Some(proof) = &report.proof {
                 let here = || (proof.seq, proof.mac.clone());
                 self.ends.get_or_insert_with(|| [here(), here()])[1] = here();
@@ -195,7 +199,7 @@ mod tests {
 
     fn file(format: Format) -> File {
         let keyring = Keyring::new(SecretKey::new("k".repeat(MIN_SECRET_KEY)).unwrap(), vec![]);
-        File::of(format, &AuditFilter::default(), &keyring)
+        File::of(format, &AuditFilter::default(), 9, &keyring)
     }
 
     #[test]

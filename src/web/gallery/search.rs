@@ -101,7 +101,7 @@ pub(super) fn audit(w: &Words) -> AuditPage {
         layout: page_layout,
         lacks: None,
         filter: vec![("actor", w.t("anna.k"))],
-        chain: w.some("The chain was verified 4 min ago: 18,204 entries, none altered."),
+        chain: w.some("Verified 4 min ago up to No. 18,204: each entry fits."),
         actor: Field::of(w.t("")),
         operation: Field::of(w.t("")),
         from: Field::of("2026-11-22"),
@@ -274,6 +274,11 @@ pub(super) fn status(w: &Words, some: bool) -> StatusPage {
             w.code("This process", "4711-9f1c22d0"),
             Fact::time("It answers since", ago(86_400)),
             w.fact("Database", "PostgreSQL, 3.2 GB"),
+        ],
+        audit: vec![
+            w.fact("Entries in its chain", "18,204"),
+            w.code("Head", "18204:9f1c22d09f1c22d09f1c22d09f1c22d09f1c22d09f1c22d09f1c22d09f1c22d0"),
+            Fact::time("Verified", ago(240)),
         ],
         lanes: if some {
             vec![lane("The CRM", "500+", Some("4 min"), Some(ahead(40))), lane("Mail", "0", None, None)]

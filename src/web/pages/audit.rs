@@ -18,7 +18,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::zone::Zone;
 use crate::engine::thread;
 use crate::store::operations::{self, SearchRow};
-use crate::store::{StoreError, Tx, audit};
+use crate::store::{StoreError, Tx, audit, checks};
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Signed;
@@ -26,7 +26,7 @@ use crate::web::labels;
 use crate::web::listing::{Chip, Pager, Select};
 use crate::web::page::{Layout, Section, render};
 use crate::web::tell::mask::Mask;
-use crate::web::tell::{act, list};
+use crate::web::tell::{act, chain, list};
 use crate::web::view::{Field, Long, Reference, Seen, When, grouped};
 
 const PATH: &str = "/audit";
@@ -48,6 +48,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
     let layout = list::rail(&mut tx, layout).await?;
     let filter = asked.meant(&mut tx).await?;
     let listed = audit::list(&mut tx, &filter, page).await?;
+    let checked = checks::all(&mut tx).await?;
     let mut ids: Vec<Uuid> = listed.items.iter().filter_map(|entry| entry.row.operation_id).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -75,7 +76,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
     let pairs = asked.pairs();
     Ok(render(&AuditPage {
         layout,
-        chain: None,
+        chain: chain::verified(&checked, seen.now),
         actor: Field::of(asked.filter.actor.clone().unwrap_or_default()),
         operation: Field::of(asked.operation.clone().unwrap_or_default()),
         from: Field::of(asked.from.clone()),
@@ -212,7 +213,7 @@ fn chip(pairs: &[(&'static str, String)], name: &str, value: &str) -> Chip {
 pub struct AuditPage {
     /// Around it.
     pub layout: Layout,
-    /// "The chain was verified 4 minutes ago: 18,204 entries, none altered."
+    /// How the last verification went; absent while there was none.
     pub chain: Option<String>,
     /// Person or token, as typed.
     pub actor: Field,

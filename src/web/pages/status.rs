@@ -15,12 +15,12 @@ use crate::domain::time::Timestamp;
 use crate::domain::webhook::{HookOutcome, Scheme};
 use crate::domain::words;
 use crate::store::hooks::{self, HookCount};
-use crate::store::{Db, nodes};
+use crate::store::{self, Db, checks, nodes};
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Signed;
 use crate::web::page::{Layout, Section, render};
-use crate::web::tell::list;
+use crate::web::tell::{chain, list};
 use crate::web::view::{Fact, FactValue, Long, Reference, Seen, When, coarse, grouped};
 
 /// What the counts cover, in whole hours.
@@ -34,6 +34,8 @@ pub struct StatusPage {
     pub layout: Layout,
     /// Versions, the database, the start, upkeep.
     pub facts: Vec<Fact>,
+    /// How the audit's chain stands.
+    pub audit: Vec<Fact>,
     /// Who made attempts lately.
     pub nodes: Vec<NodeRow>,
     /// What waits, by destination and by programs' types.
@@ -126,6 +128,8 @@ async fn status(State(web): State<Web>, who: Signed) -> Result<Response, Failure
         let lane = nodes::lane(&mut tx, &name, seen.now, list::MOST_COUNTED + 1).await?;
         lanes.push(lane_row(place, &lane, seen));
     }
+    let head = store::chain::head(&mut tx).await?;
+    let checked = checks::all(&mut tx).await?;
     let layout = list::rail(&mut tx, who.layout("Status", Section::Status).await).await?;
     drop(tx);
     let stored = web.engine.db().version().await?;
@@ -143,6 +147,7 @@ async fn status(State(web): State<Web>, who: Signed) -> Result<Response, Failure
     };
     Ok(render(&StatusPage {
         layout,
+        audit: chain::facts(head.as_ref(), &checked, seen),
         facts: vec![
             Fact::text("Program", format!("Dead Letter Office {}", env!("CARGO_PKG_VERSION"))),
             Fact::code("This process", web.engine.gate().node()),

@@ -3,6 +3,7 @@
 
 pub mod act;
 pub mod card;
+pub mod chain;
 pub mod change;
 pub mod facts;
 pub mod fields;

@@ -3,6 +3,7 @@
 use dead_letter_office::domain::actor::Role;
 use dead_letter_office::domain::ambient::Ambient;
 use dead_letter_office::engine::actions::{self, Request};
+use dead_letter_office::engine::journal::proof;
 use dead_letter_office::store::audit::AuditRow;
 use dead_letter_office::store::{Commit, audit};
 
@@ -43,7 +44,10 @@ async fn a_file_holds_what_the_filter_means_and_runs_no_formula(db: TestDatabase
     assert_eq!(file.header("content-type"), "text/csv; charset=utf-8");
     assert_eq!(file.header("content-disposition"), "attachment; filename=\"audit.csv\"");
     let rows = lines(&file.text);
-    assert_eq!(rows[0], "id,at,actor,action,operation,dead_letter,subject,reason,result,detail,origin");
+    assert_eq!(
+        rows[0],
+        "id,at,actor,action,operation,dead_letter,subject,reason,result,detail,origin,seq,mac,key_id"
+    );
     assert_eq!(rows.len(), 2, "{rows:?}");
     assert!(rows[1].contains(",\"'@olga\",replay,"), "{}", rows[1]);
     // A formula is text, and what is private on the page is private in the file.
@@ -51,14 +55,16 @@ async fn a_file_holds_what_the_filter_means_and_runs_no_formula(db: TestDatabase
     assert!(rows[1].contains(reason), "{}", rows[1]);
 
     let json = olga.post("/audit/export", &[("format", "json"), ("actor", "@olga")]).await.expect(200);
-    let entries = json.json();
-    assert_eq!(entries.as_array().map(Vec::len), Some(2));
+    let keyring = desk.app.engine.db().keyring().unwrap();
+    let checked = proof::check(&json.text, keyring).unwrap();
+    assert_eq!((checked.entries, checked.unread, &checked.faults), (2, 1, &vec![]), "one was masked");
+    let entries = &json.json()["entries"];
     assert_eq!(
         (&entries[0]["reason"], &entries[0]["operation"]),
         (&"said, \"no\"".into(), &other.to_string().into())
     );
     let none = olga.post("/audit/export", &[("format", "json"), ("to", "2020-01-01")]).await.expect(200);
-    assert_eq!(none.json(), serde_json::json!([]));
+    assert_eq!((&none.json()["entries"], &none.json()["from"]), (&serde_json::json!([]), &().into()));
     olga.post("/audit/export", &[("format", "xls")]).await.expect(400);
     olga.post("/audit/export", &[("from", "noon")]).await.expect(400);
 
@@ -98,7 +104,11 @@ async fn a_long_file_is_whole(db: TestDatabase) {
     assert_eq!(rows.len(), 451);
     assert!(rows[1].contains("number 449") && rows[450].contains("number 0"), "newest first");
     let json = olga.post("/audit/export", &[("actor", "robot"), ("format", "json")]).await.expect(200).json();
-    assert_eq!(json.as_array().map(Vec::len), Some(450));
+    assert_eq!(json["entries"].as_array().map(Vec::len), Some(450));
+    assert_eq!(
+        (&json["from"]["seq"], &json["to"]["seq"], &json["count"]),
+        (&1.into(), &450.into(), &450.into())
+    );
 }
 
 async fn entries_lead_to_what_they_are_about(db: TestDatabase) {

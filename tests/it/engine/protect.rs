@@ -297,7 +297,7 @@ async fn a_person_pauses_and_resumes_and_that_is_on_record(db: TestDatabase) {
     let told = app
         .raw()
         .await
-        .texts("SELECT actor || ' ' || action || ' ' || detail FROM audit ORDER BY at, id")
+        .texts("SELECT actor || ' ' || action || ' ' || detail FROM audit JOIN audit_words ON audit_id = id ORDER BY at, id")
         .await;
     assert_eq!(told, ["olga pause destination keyed", "olga resume destination keyed"]);
 }

@@ -12,6 +12,7 @@ use dead_letter_office::domain::lookup::Task;
 use dead_letter_office::domain::operation::OperationState;
 use dead_letter_office::domain::verdict::VerdictKind;
 use dead_letter_office::engine::accept::Accepted;
+use dead_letter_office::engine::journal::verify::verify;
 use dead_letter_office::engine::retention::{OPERATIONS, Round};
 use dead_letter_office::store::work::NewWork;
 use uuid::Uuid;
@@ -336,6 +337,11 @@ async fn whole_operations_are_forgotten_unless_something_is_open(db: TestDatabas
         assert_eq!(raw.number(orphans).await, 0, "{table} keeps rows of what is forgotten");
     }
     assert_eq!(raw.number("SELECT count(*) FROM audit WHERE action = 'resolve'").await, 1, "the audit stays");
+    let words =
+        "SELECT count(*) FROM audit_words w JOIN audit a ON a.id = w.audit_id WHERE a.action = 'resolve'";
+    assert_eq!(raw.number(words).await, 0, "and what people wrote goes");
+    let outcome = verify(app.engine.db(), vec![]).await.unwrap();
+    assert_eq!((outcome.faults, outcome.erased), (vec![], 1), "on record, so that the chain is whole");
     for id in [done, resolved] {
         let mut tx = app.engine.db().read().await.unwrap();
         assert!(dead_letter_office::engine::thread::Thread::load(&mut tx, id).await.unwrap().is_none());

@@ -14,7 +14,7 @@ async fn house() -> (House, Db) {
         &format!("[server]\ndatabase_url = \"{url}\"\npublic_url = \"https://desk.example.com\"\n"),
     );
     house.done(&["migrate"]);
-    let db = Db::open(&url).await.unwrap();
+    let db = Db::open(&url).await.unwrap().keyed(super::keyring());
     (house, db)
 }
 

@@ -18,11 +18,20 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dead_letter_office::domain::keyring::{Keyring, SecretKey};
 use serde_json::Value;
 use tempfile::TempDir;
 
 /// How long anything may take on a machine that does many things at once.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Every command has it, as a service would by its environment.
+const SECRET_KEY: &str = "only for tests, and long enough for a key";
+
+/// The same for what a test does itself to a database.
+fn keyring() -> Option<Keyring> {
+    SecretKey::new(SECRET_KEY).map(|key| Keyring::new(key, vec![]))
+}
 
 /// A folder in which the program runs.
 struct House {
@@ -65,6 +74,7 @@ impl House {
                 command.env_remove(name);
             }
         }
+        command.env("DLO_SECRET_KEY", SECRET_KEY);
         command
     }
 

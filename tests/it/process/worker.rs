@@ -34,7 +34,7 @@ async fn the_python_example_drives_1000_steps_through_kill_9_without_loss_or_dup
     let text = super::config(&database, "http://127.0.0.1:1", &example());
     house.write("dlo.toml", &text);
     house.done(&["migrate"]);
-    let db = Db::open(&database).await.unwrap();
+    let db = Db::open(&database).await.unwrap().keyed(super::keyring());
     let token = token(&db).await;
     submit_all(&text, &db).await;
 

@@ -2,6 +2,7 @@
 //! proved elsewhere: text from outside is never markup, `desk::harmless`; signed webhooks,
 //! `api::hooks` and `domain::webhook`; layers that cannot send, `layers`.
 
+mod audit;
 mod csp_and_headers;
 mod csrf;
 mod passkeys;

@@ -131,7 +131,7 @@ async fn pages_of_the_audit_lose_no_row_among_equal_times(db: TestDatabase) {
     assert_eq!(ids.len(), 70);
     walk(
         &ids,
-        |row: &audit::AuditRow| row.id,
+        |entry: &audit::Entry| entry.row.id,
         async |page| {
             let mut tx = app.engine.db().read().await.unwrap();
             audit::list(&mut tx, &filter, page).await.unwrap()

@@ -36,9 +36,9 @@ pub(super) async fn file(State(web): State<Web>, posted: Posted) -> Result<Respo
     drop(tx);
     let actor = who.actor();
     let reader = Reader { actor: &actor, origin: &who.origin };
-    exported(web.engine.gate(), &filter, format, reader).await?;
+    let upto = exported(web.engine.gate(), &filter, format, reader).await?;
     let disposition = format!("attachment; filename=\"audit.{format}\"");
-    let file = File::of(format, &filter, web.engine.db().keyring()?);
+    let file = File::of(format, &filter, upto, web.engine.db().keyring()?);
     let headers =
         [(header::CONTENT_TYPE, format.media_type().to_owned()), (header::CONTENT_DISPOSITION, disposition)];
     Ok((headers, Body::from_stream(parts(web, filter, file))).into_response())
@@ -51,8 +51,7 @@ enum Next {
     Foot,
 }
 
-/// The file in parts, newest entries first. What is added meanwhile is newer than the first part
-/// and so is in none.
+/// The file in parts, newest entries first.
 fn parts(
     web: Web,
     filter: AuditFilter,

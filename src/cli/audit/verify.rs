@@ -1,0 +1,150 @@
+//! `dlo audit verify`.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+use crate::cli::context::Context;
+use crate::cli::text::{clean, print};
+use crate::domain::key::hex;
+use crate::engine::journal::anchor::Anchored;
+use crate::engine::journal::proof;
+use crate::engine::journal::verify::{Outcome, verify};
+use crate::store::{Commit, checks};
+
+/// What whoever finds something is to do.
+const NEXT: &str = "keep this database and its backups as they are, compare these entries with a backup from \
+    before and with the heads in the log, and find out who could write to the database";
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// A head that was written down before, as this command and the log print it
+    #[arg(long, value_name = "SEQ:MAC", value_parser = head)]
+    head: Option<Anchored>,
+    /// Check an exported JSON file instead of the database
+    #[arg(long, value_name = "FILE", conflicts_with = "head")]
+    export: Option<PathBuf>,
+}
+
+fn head(text: &str) -> Result<Anchored, String> {
+    let read = || {
+        let (seq, mac) = text.split_once(':')?;
+        let seq = seq.parse().ok().filter(|seq| *seq > 0)?;
+        Some(Anchored { at: None, seq, mac: mac.to_ascii_lowercase() })
+    };
+    read().ok_or_else(|| "write it as it was printed, such as 42:9f8e".to_owned())
+}
+
+pub(super) async fn run(context: &Context, args: Args) -> anyhow::Result<()> {
+    if let Some(path) = args.export {
+        return file(context, &path);
+    }
+    let mut told: Vec<Anchored> = args.head.into_iter().collect();
+    let mut page = String::new();
+    if let Some(path) = &context.config.audit.anchor_file {
+        let lines = anchors(path)?;
+        match &lines {
+            Some(lines) => {
+                writeln!(page, "Compared with {} from {}.", counted(lines.len(), "head"), path.display())?
+            }
+            None => writeln!(page, "{} is not there: nothing was compared with it.", path.display())?,
+        }
+        told.extend(lines.unwrap_or_default());
+    }
+    let outcome = verify(&context.db, told).await?;
+    note(context, &outcome).await?;
+    if let Some(head) = &outcome.head {
+        writeln!(page, "Head: {}:{}", head.seq, hex(&head.mac))?;
+    }
+    if outcome.is_whole() {
+        let links = usize::try_from(outcome.links)?;
+        let erased = match outcome.erased {
+            0 => String::new(),
+            1 => " The words of 1 were erased, and a later entry says so.".to_owned(),
+            many => format!(" The words of {many} were erased, and later entries say so."),
+        };
+        let entries = if links == 1 { "1 entry".to_owned() } else { format!("{links} entries") };
+        return print(&format!("The audit is whole: {entries}, and each fits.{erased}\n{page}"));
+    }
+    let mut list = String::new();
+    for fault in &outcome.faults {
+        writeln!(list, "{}", clean(&fault.to_string()))?;
+    }
+    if outcome.more > 0 {
+        writeln!(list, "And {} more.", outcome.more)?;
+    }
+    print(&format!("{list}{page}"))?;
+    let found = outcome.faults.len() + outcome.more;
+    bail!("the audit does not fit its chain in {}: {NEXT}", counted(found, "place"))
+}
+
+/// Keeps how it went, for the page that tells how things stand.
+async fn note(context: &Context, outcome: &Outcome) -> anyhow::Result<()> {
+    let now = context.ambient.now();
+    let mut tx = context.db.begin().await?;
+    match (outcome.faults.first(), &outcome.head) {
+        (Some(fault), _) => checks::failed(&mut tx, checks::VERIFY, now, &fault.to_string()).await?,
+        (None, Some(head)) => checks::passed(&mut tx, checks::VERIFY, now, head.seq).await?,
+        (None, None) => {}
+    }
+    Ok(tx.commit(Commit::Tidy).await?)
+}
+
+/// The lines of an anchor file; absent when it is not there.
+fn anchors(path: &Path) -> anyhow::Result<Option<Vec<Anchored>>> {
+    let shown = path.display();
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("{shown} cannot be read")),
+    };
+    let mut read = Vec::new();
+    for (index, line) in BufReader::new(file).lines().enumerate() {
+        let line = line.with_context(|| format!("{shown} cannot be read"))?;
+        match Anchored::parse(&line) {
+            Some(head) => read.push(head),
+            None => bail!("{shown}, line {}: no head of the audit; somebody else wrote there", index + 1),
+        }
+    }
+    Ok(Some(read))
+}
+
+fn file(context: &Context, path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("{shown} cannot be read"))?;
+    let keyring = context.db.keyring()?;
+    let checked = match proof::check(&text, keyring) {
+        Ok(checked) => checked,
+        Err(why) => bail!("{shown}: {why}"),
+    };
+    let range = checked.range.map(|(from, to)| format!(", No. {from} to {to}")).unwrap_or_default();
+    let mut page = String::new();
+    for fault in &checked.faults {
+        writeln!(page, "{}", clean(fault))?;
+    }
+    let entries =
+        if checked.entries == 1 { "1 entry".to_owned() } else { format!("{} entries", checked.entries) };
+    writeln!(page, "{shown} holds {entries}{range}: {}.", clean(&checked.of))?;
+    if checked.unread > 0 {
+        writeln!(
+            page,
+            "The words of {} were not compared: they are erased, or private values in them are masked.",
+            checked.unread
+        )?;
+    }
+    if checked.faults.is_empty() {
+        writeln!(page, "Each is as it was written, and none was taken out.")?;
+    }
+    print(&page)?;
+    if checked.faults.is_empty() {
+        return Ok(());
+    }
+    bail!("the file is not what was exported: export it again, and find out who could change it")
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}

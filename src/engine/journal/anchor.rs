@@ -1,0 +1,211 @@
+//! Tells the head of the audit's chain to places outside the database: whoever cuts the chain's end
+//! off there does not reach them. Nothing waits for it.
+
+use std::error::Error as StdError;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, redirect};
+use tokio::sync::watch;
+use url::Url;
+
+use crate::config::Config;
+use crate::domain::ambient::Ambient;
+use crate::domain::key::hex;
+use crate::domain::time::Timestamp;
+use crate::engine::guard::{self, GuardedResolver};
+use crate::store::chain::{self, Head};
+use crate::store::{Commit, Db, StoreError, checks};
+
+/// How often it is told, where it moved.
+const EVERY: Duration = Duration::from_mins(1);
+/// How long an address may take, so that a stop is not held up.
+const TIMEOUT: Duration = Duration::from_secs(3);
+
+type Failure = Box<dyn StdError + Send + Sync>;
+
+/// A head that was told at some time, as a line of the file holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anchored {
+    /// When; unknown where somebody wrote it down by hand.
+    pub at: Option<Timestamp>,
+    /// How many entries there were.
+    pub seq: i64,
+    /// The last one's link, in hexadecimal.
+    pub mac: String,
+}
+
+impl Anchored {
+    fn line(&self) -> String {
+        let at = self.at.map(Timestamp::rfc3339).unwrap_or_default();
+        format!("{at} {} {}\n", self.seq, self.mac)
+    }
+
+    /// In words, where it stands in a sentence about what was told.
+    pub(super) fn when(&self) -> String {
+        self.at.map_or_else(|| "as you say".to_owned(), |at| format!("at {}", at.rfc3339()))
+    }
+
+    /// From a line; absent when it is none.
+    pub fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        let at = Some(Timestamp::parse(words.next()?)?);
+        let seq = words.next()?.parse().ok().filter(|seq| *seq > 0)?;
+        let mac = words.next()?.to_owned();
+        words.next().is_none().then_some(Self { at, seq, mac })
+    }
+}
+
+/// Where heads are told, and what was told there last.
+pub struct Anchor {
+    db: Db,
+    ambient: Ambient,
+    logged: i64,
+    file: Option<(PathBuf, i64)>,
+    address: Option<(Url, i64)>,
+    allow_private: bool,
+}
+
+impl Anchor {
+    /// To the places that the configuration names, and the log.
+    pub fn new(db: Db, config: &Config, ambient: Ambient) -> Self {
+        Self {
+            db,
+            ambient,
+            logged: 0,
+            file: config.audit.anchor_file.clone().map(|path| (path, 0)),
+            address: config.audit.anchor_url.clone().map(|url| (url, 0)),
+            allow_private: config.server.allow_private_destinations,
+        }
+    }
+
+    /// Tells it at once, then whenever it moved, and once more when told to stop.
+    pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
+        loop {
+            self.attempt().await;
+            tokio::select! {
+                () = tokio::time::sleep(EVERY) => {}
+                _ = stop.wait_for(|stop| *stop) => break,
+            }
+        }
+        self.attempt().await;
+    }
+
+    async fn attempt(&mut self) {
+        if let Err(error) = self.tell().await {
+            tracing::warn!(error = &error as &dyn StdError, "the audit's head was not told");
+        }
+    }
+
+    /// Tells the head wherever it was not told yet. A place that cannot be told is tried again the
+    /// next time.
+    pub async fn tell(&mut self) -> Result<(), StoreError> {
+        let mut tx = self.db.read().await?;
+        let Some(Head { seq, mac, key_id }) = chain::head(&mut tx).await? else { return Ok(()) };
+        drop(tx);
+        let head = Anchored { at: Some(self.ambient.now()), seq, mac: hex(&mac) };
+        if self.logged != seq {
+            self.logged = seq;
+            tracing::info!(seq, mac = head.mac, key_id, "head of the audit's chain");
+        }
+        if let Some((path, told)) = &mut self.file
+            && *told != seq
+        {
+            let went = append(path.clone(), head.line()).await;
+            if went.is_ok() {
+                *told = seq;
+            }
+            self.note(checks::FILE, seq, went).await?;
+        }
+        if let Some((url, told)) = &mut self.address
+            && *told != seq
+        {
+            let went = post(url, &head, self.allow_private).await;
+            if went.is_ok() {
+                *told = seq;
+            }
+            self.note(checks::ADDRESS, seq, went).await?;
+        }
+        Ok(())
+    }
+
+    /// Keeps how it went, for the page that tells how things stand.
+    async fn note(&self, name: &str, seq: i64, went: Result<(), Failure>) -> Result<(), StoreError> {
+        let now = self.ambient.now();
+        let mut tx = self.db.begin().await?;
+        match went {
+            Ok(()) => checks::passed(&mut tx, name, now, seq).await?,
+            Err(error) => {
+                tracing::warn!(
+                    seq,
+                    error = &*error as &dyn StdError,
+                    "the audit's head was not told to the {name}"
+                );
+                checks::failed(&mut tx, name, now, &whole(&*error)).await?;
+            }
+        }
+        tx.commit(Commit::Tidy).await
+    }
+}
+
+/// What went wrong and why, in one line.
+fn whole(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}
+
+/// It is on the disk before it counts as told.
+async fn append(path: PathBuf, line: String) -> Result<(), Failure> {
+    let written = tokio::task::spawn_blocking(move || {
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        file.write_all(line.as_bytes())?;
+        file.sync_all()
+    });
+    Ok(written.await??)
+}
+
+async fn post(url: &Url, head: &Anchored, allow_private: bool) -> Result<(), Failure> {
+    if !allow_private {
+        guard::check_literal(url)?;
+    }
+    let client = Client::builder()
+        .redirect(redirect::Policy::none())
+        .no_proxy()
+        .dns_resolver(GuardedResolver { allow_private })
+        .timeout(TIMEOUT)
+        .user_agent(concat!("dead-letter-office/", env!("CARGO_PKG_VERSION")))
+        .build()?;
+    let body = serde_json::json!({ "at": head.at, "seq": head.seq, "mac": head.mac }).to_string();
+    let answer = client.post(url.clone()).header(CONTENT_TYPE, "application/json").body(body).send().await?;
+    let status = answer.status();
+    if status.is_success() { Ok(()) } else { Err(format!("it answered with {status}").into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_as_it_is_written() {
+        let head =
+            Anchored { at: Some(Timestamp::from_micros(1_796_000_000_000_000)), seq: 7, mac: "ab".into() };
+        assert_eq!(Anchored::parse(head.line().trim_end()), Some(head));
+        for wrong in [
+            "",
+            "x 1 ab",
+            "2026-11-29T09:00:00Z 0 ab",
+            "2026-11-29T09:00:00Z 1",
+            "2026-11-29T09:00:00Z 1 ab c",
+        ] {
+            assert_eq!(Anchored::parse(wrong), None, "{wrong}");
+        }
+    }
+}
