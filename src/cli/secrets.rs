@@ -130,7 +130,8 @@ fn read_secret() -> anyhow::Result<SecretString> {
         .take(most)
         .read_to_string(&mut text)
         .context("the secret cannot be read from stdin")?;
-    let secret = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
+    let secret =
+        text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
     if secret.is_empty() {
         bail!("stdin holds no secret");
     }

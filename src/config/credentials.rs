@@ -49,7 +49,9 @@ pub(super) fn headers(item: &Item<'_>) -> Credentials {
 pub(super) fn query(item: &Item<'_>) -> Credentials {
     read(item, |name, item, filled| {
         if !is_parameter(name) {
-            item.mistake("the name must be that of a parameter, of letters, digits, \"-\", \"_\", \".\" and \"~\"");
+            item.mistake(
+                "the name must be that of a parameter, of letters, digits, \"-\", \"_\", \".\" and \"~\"",
+            );
             return None;
         }
         Some(vec![filled.text.clone()])

@@ -271,7 +271,8 @@ impl<'a> Item<'a> {
             return None;
         };
         let parts = value::parts(raw).map_err(|problem| self.mistake(problem)).ok()?;
-        let wrong_place = !secrets && parts.iter().any(|part| matches!(part, Part::File(_) | Part::Stored(_)));
+        let wrong_place =
+            !secrets && parts.iter().any(|part| matches!(part, Part::File(_) | Part::Stored(_)));
         if wrong_place {
             self.mistake(
                 "what stands here is stored or shown, so that it takes no secret; secrets go into the headers, \
@@ -293,21 +294,23 @@ impl<'a> Item<'a> {
                 .env(name)
                 .map(SecretString::from)
                 .ok_or_else(|| format!("the environment has no variable {name}")),
-            Part::File(path) => value::in_file(&self.notes.origins.directory.join(path)).map(|(text, open)| {
-                if open {
-                    self.warn(format!("everybody on this machine can read {path}; run `chmod 600` on it"));
-                }
-                text
-            }),
+            Part::File(path) => {
+                value::in_file(&self.notes.origins.directory.join(path)).map(|(text, open)| {
+                    if open {
+                        self.warn(format!(
+                            "everybody on this machine can read {path}; run `chmod 600` on it"
+                        ));
+                    }
+                    text
+                })
+            }
             Part::Stored(name) => {
                 let place = self.notes.said_of(&self.path, format!("takes the secret {name}"));
                 self.notes.heeded.borrow_mut().named.push(((*name).to_owned(), place));
                 match self.notes.origins.stored?.get(*name) {
                     Some(Ok(secret)) => Ok(secret.clone()),
                     Some(Err(why)) => Err(format!("the secret {name} cannot be read: {why}")),
-                    None => Err(format!(
-                        "no secret {name} is stored; `dlo secret set {name}` stores it"
-                    )),
+                    None => Err(format!("no secret {name} is stored; `dlo secret set {name}` stores it")),
                 }
             }
         };

@@ -66,7 +66,11 @@ fn reference(name: &str) -> Result<Part<'_>, String> {
         return if path.is_empty() { Err(malformed()) } else { Ok(Part::File(path)) };
     }
     if let Some(name) = name.strip_prefix("secret:") {
-        return if is_name(name) { Ok(Part::Stored(name)) } else { Err(format!("in ${{secret:…}}, {NAME_RULE}")) };
+        return if is_name(name) {
+            Ok(Part::Stored(name))
+        } else {
+            Err(format!("in ${{secret:…}}, {NAME_RULE}"))
+        };
     }
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !starts_well || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
@@ -176,7 +180,9 @@ mod tests {
     fn a_file_is_taken_without_its_last_line_end() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secret");
-        for (written, wanted) in [("hush\n", "hush"), ("hush\r\n", "hush"), ("hush\n\n", "hush\n"), ("hush", "hush")] {
+        for (written, wanted) in
+            [("hush\n", "hush"), ("hush\r\n", "hush"), ("hush\n\n", "hush\n"), ("hush", "hush")]
+        {
             std::fs::write(&path, written).unwrap();
             assert_eq!(in_file(&path).unwrap().0.expose_secret(), wanted);
         }

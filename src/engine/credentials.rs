@@ -77,7 +77,9 @@ impl Credentials {
         let text = match &whole {
             Some(whole) => whole,
             None if stored.contains(REDACTED) => {
-                return Err("its address holds a secret of a base_url that the destination no longer has".to_owned());
+                return Err(
+                    "its address holds a secret of a base_url that the destination no longer has".to_owned()
+                );
             }
             None => stored,
         };
@@ -152,7 +154,10 @@ mod tests {
         let earlier = credentials.address("https://earlier.example.com/post").unwrap();
         assert_eq!(earlier.host_str(), Some("earlier.example.com"));
         let shown = format!("{config:?} {credentials:?}");
-        assert!(!shown.contains("-secret") && !shown.contains("&secret") && !shown.contains("dXNl"), "{shown}");
+        assert!(
+            !shown.contains("-secret") && !shown.contains("&secret") && !shown.contains("dXNl"),
+            "{shown}"
+        );
     }
 
     #[test]
@@ -173,7 +178,10 @@ mod tests {
                 panic!("it is another event")
             };
             assert!(safe.contains(REDACTED), "{said}: {safe}");
-            assert!(!safe.contains("path-secret") && !safe.contains("-one") && !safe.contains("dXN"), "{safe}");
+            assert!(
+                !safe.contains("path-secret") && !safe.contains("-one") && !safe.contains("dXN"),
+                "{safe}"
+            );
         }
     }
 }

@@ -39,6 +39,8 @@ pub async fn ends_at(
 /// Hides them; false when they were hidden.
 pub async fn end(tx: &mut Tx, session: &[u8], operation: Uuid, now: Timestamp) -> Result<bool, StoreError> {
     const SQL: &str = "DELETE FROM shown WHERE session = $1 AND operation_id = $2 AND ends_at > $3";
-    Ok(on!(tx, c => sqlx::query(SQL).bind(session).bind(operation).bind(now).execute(c).await?.rows_affected())
-        == 1)
+    Ok(
+        on!(tx, c => sqlx::query(SQL).bind(session).bind(operation).bind(now).execute(c).await?.rows_affected())
+            == 1,
+    )
 }

@@ -220,9 +220,10 @@ impl From<ActionError> for Failure {
 impl From<AccountError> for Failure {
     fn from(error: AccountError) -> Self {
         match error {
-            AccountError::Store(_) | AccountError::Hash(_) | AccountError::Envelope(_) | AccountError::Secret(_) => {
-                Self::Broken(chain(&error))
-            }
+            AccountError::Store(_)
+            | AccountError::Hash(_)
+            | AccountError::Envelope(_)
+            | AccountError::Secret(_) => Self::Broken(chain(&error)),
             AccountError::Unknown(_) => Self::NotFound,
             AccountError::Link => Self::Link,
             AccountError::Name(_) | AccountError::Password(_) | AccountError::LastAdmin(_) => {

@@ -107,7 +107,8 @@ fn variables() {
             "DLO_LISTEN: must be an address and a port such as \"127.0.0.1:8080\"",
             "DLO_SECRET_KEY: holds fewer than 32 bytes",
             "dlo.toml:2: destinations.crm.base_url: the environment has no variable HOST",
-            "dlo.toml:3: destinations.crm.headers.A: write a variable as \"${NAME}\", and a plain \"${\" as \"$${\"",
+            "dlo.toml:3: destinations.crm.headers.A: write a variable as \"${NAME}\", a secret as \"${secret:NAME}\" or \"${file:PATH}\", \
+             and a plain \"${\" as \"$${\"",
         ]
     );
 }

@@ -57,9 +57,7 @@ pub struct Form {
 
 /// The forms' routes.
 pub(super) fn routes() -> Router<Web> {
-    Router::new()
-        .route("/operations/{id}/unmasked", post(show))
-        .route("/operations/{id}/masked", post(hide))
+    Router::new().route("/operations/{id}/unmasked", post(show)).route("/operations/{id}/masked", post(hide))
 }
 
 /// How they stand for whoever looks.
@@ -108,8 +106,7 @@ async fn act(web: &Web, id: &str, posted: &Posted, shows: bool) -> Result<Respon
     let action_id = case::action_id(web, Some(fields));
     let typed = case::reason(fields);
     let actor = who.actor();
-    let asked =
-        Request { actor: &actor, action_id: &action_id, reason: &typed.value, origin: &who.origin };
+    let asked = Request { actor: &actor, action_id: &action_id, reason: &typed.value, origin: &who.origin };
     let gate = web.engine.gate();
     if shows {
         shown::begin(gate, operation, &session, &asked).await?;

@@ -4,5 +4,7 @@
 
 mod csp_and_headers;
 mod csrf;
+mod private_values;
 mod roles;
+mod secrets_at_rest;
 mod sessions;

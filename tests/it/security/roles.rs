@@ -71,6 +71,7 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("post", "/operations/{id}/ask", [303, 403, 404, 404, 404]),
     ("post", "/operations/{id}/attempts/{attempt}/answer", [303, 403, 404, 404, 404]),
     ("post", "/operations/{id}/evidence.json", [303, 403, 404, 404, 404]),
+    ("post", "/operations/{id}/masked", [303, 403, 404, 404, 404]),
     ("post", "/operations/{id}/payload", [303, 403, 404, 404, 404]),
     ("post", "/operations/{id}/unmasked", [303, 403, 404, 404, 404]),
     ("post", "/people", [303, 403, 403, 403, 422]),
