@@ -198,7 +198,7 @@ fn destinations() {
         (
             "colour = 1",
             "colour: unknown key; known here are base_url, breaker, connect_timeout, headers, key, limit, lookup, \
-          naturally_idempotent, preset, retry, rules, timeout",
+          naturally_idempotent, preset, query, retry, rules, timeout",
         ),
     ]);
     says(&[(
