@@ -122,6 +122,11 @@ impl Envelopes {
         Ok(counted)
     }
 
+    /// How many there are.
+    pub fn all(&self) -> i64 {
+        self.current + self.left()
+    }
+
     /// How many are not under the key in use.
     pub fn left(&self) -> i64 {
         self.others.values().sum()

@@ -93,23 +93,27 @@ pub(super) struct Base {
     pub(super) secrets: Vec<SecretString>,
 }
 
-/// Reads a `base_url`, which may hold secrets in its path.
+/// Reads a `base_url`, which may hold secrets in its path. For one that is mistaken another stands in,
+/// so that nobody is told that there is none.
 pub(super) fn base(item: &Item<'_>) -> Option<Base> {
-    let filled = item.secret()?;
-    let parsed = |text: &str| web_address(text).map_err(|problem| item.mistake(problem)).ok();
-    let whole = parsed(filled.text.expose_secret())?;
-    if filled.secrets.is_empty() {
-        return Some(Base { shown: whole, whole: None, secrets: Vec::new() });
-    }
-    match web_address(&filled.shown) {
-        Ok(shown) if shown.origin() == whole.origin() => {
-            Some(Base { shown, whole: Some(String::from(whole).into()), secrets: filled.secrets })
+    item.secret().and_then(|filled| checked(item, filled)).or_else(|| {
+        let shown = Url::parse("https://mistaken.invalid").ok()?;
+        Some(Base { shown, whole: None, secrets: Vec::new() })
+    })
+}
+
+fn checked(item: &Item<'_>, filled: Filled) -> Option<Base> {
+    match (web_address(filled.text.expose_secret()), web_address(&filled.shown)) {
+        (Err(problem), _) if !filled.late => item.mistake(problem),
+        (Ok(shown), _) if filled.secrets.is_empty() => {
+            return Some(Base { shown, whole: None, secrets: Vec::new() });
         }
-        _ => {
-            item.mistake("a secret may stand in the path only; the host and the port are shown");
-            None
+        (Ok(whole), Ok(shown)) if shown.origin() == whole.origin() => {
+            return Some(Base { shown, whole: Some(String::from(whole).into()), secrets: filled.secrets });
         }
+        _ => item.mistake("a secret may stand in the path only; the host and the port are shown"),
     }
+    None
 }
 
 /// Refuses a value from elsewhere in a parameter that speaks of a credential: the address is stored.

@@ -13,7 +13,7 @@ use crate::domain::keyring::Keyring;
 pub struct Draft {
     path: PathBuf,
     text: String,
-    /// What takes a stored secret is left out of it.
+    /// Of no use while a stored secret is missing from it.
     config: Config,
     named: Vec<(String, Mistake)>,
 }

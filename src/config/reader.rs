@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::mistake::{ConfigError, Mistake};
-use super::value::{self, Filled, Origins, Part};
+use super::value::{self, Filled, Origins, Part, REDACTED};
 use super::words::{is_name, parse_duration, suggest};
 
 /// What is noted while a file is read.
@@ -259,7 +259,7 @@ impl<'a> Item<'a> {
     }
 
     /// The text with all its values, for a place that is neither stored nor shown. No message may show
-    /// any of them. Absent, and no mistake, while the database has not been asked for a secret in it.
+    /// any of them.
     pub(super) fn secret(&self) -> Option<Filled> {
         self.filled(true)
     }
@@ -288,7 +288,9 @@ impl<'a> Item<'a> {
         // Every one is looked for before any is missed: all that is wrong is said at once.
         let values: Vec<Option<SecretString>> = parts.iter().map(|part| self.value_of(part)).collect();
         let values = values.into_iter().collect::<Option<Vec<_>>>()?;
-        Some(Filled::of(&parts.into_iter().zip(values).collect::<Vec<_>>()))
+        let late =
+            self.notes.origins.stored.is_none() && parts.iter().any(|part| matches!(part, Part::Stored(_)));
+        Some(Filled { late, ..Filled::of(&parts.into_iter().zip(values).collect::<Vec<_>>()) })
     }
 
     fn value_of(&self, part: &Part<'_>) -> Option<SecretString> {
@@ -312,7 +314,8 @@ impl<'a> Item<'a> {
             Part::Stored(name) => {
                 let place = self.notes.said_of(&self.path, format!("takes the secret {name}"));
                 self.notes.heeded.borrow_mut().named.push(((*name).to_owned(), place));
-                match self.notes.origins.stored?.get(*name) {
+                let Some(stored) = self.notes.origins.stored else { return Some(REDACTED.into()) };
+                match stored.get(*name) {
                     Some(Ok(secret)) => Ok(secret.clone()),
                     Some(Err(why)) => Err(format!("the secret {name} cannot be read: {why}")),
                     None => Err(format!("no secret {name} is stored; `dlo secret set {name}` stores it")),

@@ -123,7 +123,8 @@ fn read_secrets(table: &Table<'_>, scheme: Option<Scheme>) -> Option<Vec<Secret>
     }
     let scheme = scheme?;
     let read = |item: &Item<'_>| {
-        let filled = item.secret()?;
+        // Its form can be told once it is known.
+        let filled = item.secret().filter(|filled| !filled.late)?;
         Secret::read(scheme, filled.text.expose_secret()).map_err(|problem| item.mistake(problem)).ok()
     };
     // Every one is read before any is missed: all that is wrong is said at once.

@@ -96,6 +96,8 @@ pub(super) struct Filled {
     pub(super) secrets: Vec<SecretString>,
     /// Values from the environment, which are secrets where a credential is wanted.
     pub(super) variables: Vec<SecretString>,
+    /// The database was not asked yet: [`REDACTED`] stands for what comes from there.
+    pub(super) late: bool,
 }
 
 impl Filled {

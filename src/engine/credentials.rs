@@ -9,7 +9,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
-use crate::config::{Credential, Destination, REDACTED};
+use crate::config::{Config, Credential, Destination, REDACTED};
 use crate::domain::classify::{Answer, Event};
 use crate::domain::hide;
 
@@ -21,8 +21,28 @@ pub(super) struct Credentials {
     headers: HeaderMap,
     query: Vec<Credential>,
     base: Option<Base>,
-    /// Finds what must not be kept, however it is written.
-    echoes: Option<Regex>,
+    echoes: Echoes,
+}
+
+/// Finds what must not be kept of any destination's credentials, however it is written: one that
+/// serves several knows several.
+#[derive(Clone)]
+pub(super) struct Echoes(Option<Regex>);
+
+impl Echoes {
+    pub(super) fn of(config: &Config) -> Self {
+        let mut echoes: Vec<String> = config
+            .destinations
+            .values()
+            .flat_map(|destination| &destination.echoes)
+            .map(|secret| secret.expose_secret().trim())
+            .filter(|secret| secret.len() >= SHORTEST)
+            .map(str::to_owned)
+            .collect();
+        echoes.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        echoes.dedup();
+        Self(hide::pattern(&echoes))
+    }
 }
 
 /// The beginning of a stored address, and of the one that it stands for.
@@ -38,27 +58,22 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    pub(super) fn new(destination: &Destination) -> Result<Self, Box<dyn StdError + Send + Sync>> {
+    pub(super) fn new(
+        destination: &Destination,
+        echoes: &Echoes,
+    ) -> Result<Self, Box<dyn StdError + Send + Sync>> {
         let mut headers = HeaderMap::new();
         for Credential { name, value } in &destination.headers {
             let mut value = HeaderValue::from_str(value.expose_secret())?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_bytes(name.as_bytes())?, value);
         }
-        let mut echoes: Vec<String> = destination
-            .echoes
-            .iter()
-            .map(|secret| secret.expose_secret().trim())
-            .filter(|secret| secret.len() >= SHORTEST)
-            .map(str::to_owned)
-            .collect();
-        echoes.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         let base = destination.base_url.as_ref().zip(destination.secret_base.as_ref());
         let base = base.map(|(stored, whole)| Base {
             stored: stored.as_str().trim_end_matches('/').to_owned(),
             whole: whole.expose_secret().trim_end_matches('/').into(),
         });
-        Ok(Self { headers, query: destination.query.clone(), base, echoes: hide::pattern(&echoes) })
+        Ok(Self { headers, query: destination.query.clone(), base, echoes: echoes.clone() })
     }
 
     pub(super) fn add_to(&self, headers: &mut HeaderMap) {
@@ -96,7 +111,7 @@ impl Credentials {
     /// Some destinations answer with what they were sent, credentials included, and errors can quote
     /// an address.
     pub(super) fn taken_out(&self, event: Event) -> Event {
-        let Some(echoes) = &self.echoes else { return event };
+        let Some(echoes) = &self.echoes.0 else { return event };
         let safe = |text: &str| echoes.replace_all(text, REDACTED).into_owned();
         match event {
             Event::Answered(answer) => {
@@ -116,7 +131,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::config::{Config, Draft, Stored};
+    use crate::config::{Draft, Stored};
     use crate::domain::classify::Symptom;
 
     fn config() -> Config {
@@ -138,7 +153,7 @@ mod tests {
         let config = config();
         let chat = &config.destinations["chat"];
         assert_eq!(chat.base_url.as_ref().unwrap().as_str(), "https://hooks.example.com/services/[redacted]");
-        let credentials = Credentials::new(chat).unwrap();
+        let credentials = Credentials::new(chat, &Echoes::of(&config)).unwrap();
         let sent = credentials.address("https://hooks.example.com/services/[redacted]/post?a=1").unwrap();
         assert_eq!(
             sent.as_str(),
@@ -162,7 +177,8 @@ mod tests {
 
     #[test]
     fn what_comes_back_of_them_is_taken_out_however_it_is_written() {
-        let credentials = Credentials::new(&config().destinations["chat"]).unwrap();
+        let config = config();
+        let credentials = Credentials::new(&config.destinations["chat"], &Echoes::of(&config)).unwrap();
         for said in [
             "path: T0/B0/path-secret",
             r#"{"path":"T0\/B0\/path-secret"}"#,

@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response};
 
-use super::credentials::Credentials;
+use super::credentials::{Credentials, Echoes};
 use super::guard::{self, AddressError, Client, Terms};
 use crate::config::{Config, Destination};
 use crate::domain::ambient::Ambient;
@@ -45,11 +45,12 @@ pub struct SenderError {
 impl Sender {
     /// Clients for every configured destination.
     pub fn new(config: &Config, ambient: Ambient) -> Result<Self, SenderError> {
+        let echoes = Echoes::of(config);
         let lines = config
             .destinations
             .values()
             .map(|destination| {
-                let line = Line::new(destination, config.server.allow_private_destinations)
+                let line = Line::new(destination, &echoes, config.server.allow_private_destinations)
                     .map_err(|source| SenderError { name: destination.name.clone(), source })?;
                 Ok((destination.name.clone(), line))
             })
@@ -76,7 +77,11 @@ impl Sender {
 }
 
 impl Line {
-    fn new(destination: &Destination, allow_private: bool) -> Result<Self, Box<dyn StdError + Send + Sync>> {
+    fn new(
+        destination: &Destination,
+        echoes: &Echoes,
+        allow_private: bool,
+    ) -> Result<Self, Box<dyn StdError + Send + Sync>> {
         let contract = &destination.contract;
         let repeats_are_safe = contract.naturally_idempotent
             || contract.key.as_ref().is_some_and(|key| key.window > contract.margin());
@@ -87,7 +92,7 @@ impl Line {
             // A fresh connection does not have the race of an idle one.
             reuse: repeats_are_safe,
         })?;
-        let credentials = Credentials::new(destination)?;
+        let credentials = Credentials::new(destination, echoes)?;
         Ok(Self { client, credentials, timeout: destination.timeout })
     }
 

@@ -110,7 +110,8 @@ fn variables() {
             "DLO_LISTEN: must be an address and a port such as \"127.0.0.1:8080\"",
             "DLO_SECRET_KEY: holds fewer than 32 bytes",
             "dlo.toml:2: destinations.crm.base_url: the environment has no variable HOST",
-            "dlo.toml:3: destinations.crm.headers.A: write a variable as \"${NAME}\", and a plain \"${\" as \"$${\"",
+            "dlo.toml:3: destinations.crm.headers.A: write a variable as \"${NAME}\", a secret as \"${secret:NAME}\" or \"${file:PATH}\", \
+             and a plain \"${\" as \"$${\"",
         ]
     );
 }
@@ -200,7 +201,7 @@ fn destinations() {
         (
             "colour = 1",
             "colour: unknown key; known here are base_url, breaker, connect_timeout, headers, key, limit, lookup, \
-          naturally_idempotent, preset, retry, rules, timeout",
+          naturally_idempotent, preset, query, retry, rules, timeout",
         ),
     ]);
     says(&[(

@@ -7,6 +7,7 @@ mod mistakes;
 mod mistakes_in_types;
 mod presets;
 mod requests;
+mod secrets;
 mod sources;
 mod values;
 

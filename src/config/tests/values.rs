@@ -1,6 +1,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use super::{BASE, none, read};
@@ -44,7 +45,9 @@ fn its_example_loads_too() {
         _ => None,
     });
     let crm = &config.destinations["crm"];
-    assert_eq!(crm.headers, [("Authorization".to_owned(), "Bearer hush".to_owned())]);
+    let headers: Vec<(&str, &str)> =
+        crm.headers.iter().map(|header| (header.name.as_str(), header.value.expose_secret())).collect();
+    assert_eq!(headers, [("Authorization", "Bearer hush")]);
     // Its own rule stands before those of the preset.
     let first = &crm.contract.rules[0];
     assert_eq!((first.status, first.outcome), (Some(StatusMatch::Code(409)), RuleOutcome::Done));

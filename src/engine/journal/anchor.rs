@@ -7,8 +7,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
-use reqwest::{Client, redirect};
 use tokio::sync::watch;
 use url::Url;
 
@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::domain::ambient::Ambient;
 use crate::domain::key::hex;
 use crate::domain::time::Timestamp;
-use crate::engine::guard::{self, GuardedResolver};
+use crate::engine::guard::{self, Terms};
 use crate::store::chain::{self, Head};
 use crate::store::{Commit, Db, StoreError, checks};
 
@@ -173,18 +173,10 @@ async fn append(path: PathBuf, line: String) -> Result<(), Failure> {
 }
 
 async fn post(url: &Url, head: &Anchored, allow_private: bool) -> Result<(), Failure> {
-    if !allow_private {
-        guard::check_literal(url)?;
-    }
-    let client = Client::builder()
-        .redirect(redirect::Policy::none())
-        .no_proxy()
-        .dns_resolver(GuardedResolver { allow_private })
-        .timeout(TIMEOUT)
-        .user_agent(concat!("dead-letter-office/", env!("CARGO_PKG_VERSION")))
-        .build()?;
+    let terms = Terms { allow_private, connect_timeout: TIMEOUT, timeout: TIMEOUT, reuse: false };
+    let call = guard::client(terms)?.request(Method::POST, url.clone())?;
     let body = serde_json::json!({ "at": head.at, "seq": head.seq, "mac": head.mac }).to_string();
-    let answer = client.post(url.clone()).header(CONTENT_TYPE, "application/json").body(body).send().await?;
+    let answer = call.header(CONTENT_TYPE, "application/json").body(body).send().await?;
     let status = answer.status();
     if status.is_success() { Ok(()) } else { Err(format!("it answered with {status}").into()) }
 }

@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 
+use crate::accounts::Envelopes;
 use crate::config::{Config, OperationType, Source, StepType, worker_lane};
 use crate::domain::actor::Right;
 use crate::domain::time::Timestamp;
@@ -130,6 +131,10 @@ async fn status(State(web): State<Web>, who: Signed) -> Result<Response, Failure
     }
     let head = store::chain::head(&mut tx).await?;
     let checked = checks::all(&mut tx).await?;
+    let secrets = match web.engine.db().keyring() {
+        Ok(keyring) => Some(Envelopes::count(&mut tx, keyring).await?),
+        Err(_) => None,
+    };
     let layout = list::rail(&mut tx, who.layout("Status", Section::Status).await).await?;
     drop(tx);
     let stored = web.engine.db().version().await?;
@@ -145,26 +150,32 @@ async fn status(State(web): State<Web>, who: Signed) -> Result<Response, Failure
         attempts: counted(row.attempts),
         running: counted(row.running),
     };
+    let mut facts = vec![
+        Fact::text("Program", format!("Dead Letter Office {}", env!("CARGO_PKG_VERSION"))),
+        Fact::code("This process", web.engine.gate().node()),
+        Fact::time("It answers since", When::at(web.started, seen)),
+        Fact::text("Database", format!("{}, {}", web.engine.db().product(), bytes(size))),
+        Fact::text("Schema", schema(stored)),
+        Fact::text("Requests may go to", reach(config)),
+        Fact {
+            name: "Tidying up".to_owned(),
+            value: if upkeep.as_micros() == 0 {
+                FactValue::Text(Long::line("not yet: it begins within minutes of the first start"))
+            } else {
+                let words = if upkeep > seen.now { "next" } else { "due since" };
+                FactValue::TimeWith(When::at(upkeep, seen), words.to_owned())
+            },
+        },
+    ];
+    facts.extend(
+        secrets
+            .filter(|secrets| secrets.all() > 0)
+            .map(|secrets| Fact::text("Stored secrets", kept(&secrets))),
+    );
     Ok(render(&StatusPage {
         layout,
         audit: chain::facts(head.as_ref(), &checked, seen),
-        facts: vec![
-            Fact::text("Program", format!("Dead Letter Office {}", env!("CARGO_PKG_VERSION"))),
-            Fact::code("This process", web.engine.gate().node()),
-            Fact::time("It answers since", When::at(web.started, seen)),
-            Fact::text("Database", format!("{}, {}", web.engine.db().product(), bytes(size))),
-            Fact::text("Schema", schema(stored)),
-            Fact::text("Requests may go to", reach(config)),
-            Fact {
-                name: "Tidying up".to_owned(),
-                value: if upkeep.as_micros() == 0 {
-                    FactValue::Text(Long::line("not yet: it begins within minutes of the first start"))
-                } else {
-                    let words = if upkeep > seen.now { "next" } else { "due since" };
-                    FactValue::TimeWith(When::at(upkeep, seen), words.to_owned())
-                },
-            },
-        ],
+        facts,
         nodes: made.iter().map(node).collect(),
         lanes,
         sources: config.sources.values().map(row).collect(),
@@ -201,6 +212,15 @@ fn reach(config: &Config) -> &'static str {
         "any address, private networks included, and over plain http: allow_private_destinations is on"
     } else {
         "public addresses, over https"
+    }
+}
+
+/// Under which keys stored secrets are, and what to do about those under another one.
+fn kept(secrets: &Envelopes) -> String {
+    let all = counted(secrets.all());
+    match secrets.left() {
+        0 => format!("{all}, under the secret key in use"),
+        left => format!("{all}, of which {} still need an older key; run dlo rotate-keys", counted(left)),
     }
 }
 

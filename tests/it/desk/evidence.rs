@@ -11,7 +11,6 @@ use crate::support::desk::Desk;
 
 on_both!(
     evidence_is_a_document_that_stands_by_itself,
-    what_is_hidden_is_shown_once_and_on_record,
     raw_bodies_are_files_that_run_nowhere,
     evidence_of_an_erased_payload_quotes_nothing,
     a_viewer_is_told_what_it_takes,
@@ -77,23 +76,6 @@ async fn evidence_is_a_document_that_stands_by_itself(db: TestDatabase) {
         ("operator".to_owned(), "all evidence as JSON, with private values".to_owned()),
     ];
     assert_eq!(recorded(&desk, "export").await, wanted);
-}
-
-async fn what_is_hidden_is_shown_once_and_on_record(db: TestDatabase) {
-    let mut desk = Desk::start(db).await;
-    let id = refused(&mut desk, "order-1").await;
-    let mut olga = desk.signed_in(Role::Operator).await;
-    let path = format!("/operations/{id}");
-    assert!(!olga.get(&path).await.text.contains(PRIVATE));
-    let shown = olga.post(&format!("{path}/unmasked"), &[]).await.expect(200);
-    assert!(shown.first("section[aria-labelledby=payload]").contains(PRIVATE));
-    assert!(shown.first(".exchange").contains(PRIVATE), "{}", shown.first(".exchange"));
-    assert!(shown.first(".flash").contains("Nothing is hidden on this page. That you looked is on record."));
-    assert!(!olga.get(&path).await.text.contains(PRIVATE), "once");
-    let wanted = [("operator".to_owned(), "everything, on the page".to_owned())];
-    assert_eq!(recorded(&desk, "view_payload").await, wanted);
-    let page = olga.get(&path).await.expect(200);
-    assert!(page.first(".thread").contains("looked at private values"), "{}", page.first(".thread"));
 }
 
 async fn raw_bodies_are_files_that_run_nowhere(db: TestDatabase) {

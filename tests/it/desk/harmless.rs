@@ -127,7 +127,7 @@ async fn private_values_are_hidden_wherever_they_are_repeated(db: TestDatabase) 
     let page = admin.get(&format!("/dead-letters/{letter}")).await.expect(200);
     let payload = page.first("section[aria-labelledby=payload]");
     assert!(payload.contains("\"note\": \"kept\""), "{payload}");
-    assert!(payload.contains("3 fields are private and hidden. Show what is hidden"), "{payload}");
+    assert!(payload.contains("3 fields are private and hidden. Show all for 10 minutes"), "{payload}");
     let wires: Vec<String> = page.all(".wire").into_iter().map(|(text, _)| text).collect();
     assert!(
         wires[0].contains("/tickets?mail=\u{2022}\u{2022}\u{2022}&name=\u{2022}\u{2022}\u{2022}"),

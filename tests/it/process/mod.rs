@@ -34,20 +34,20 @@ fn keyring() -> Option<Keyring> {
 }
 
 /// A folder in which the program runs.
-struct House {
+pub(crate) struct House {
     folder: TempDir,
 }
 
 /// What a command answered.
 #[derive(Debug)]
-struct Answer {
-    code: Option<i32>,
-    out: String,
-    err: String,
+pub(crate) struct Answer {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl House {
-    fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Self { folder: tempfile::tempdir().expect("a temporary folder") }
     }
 
@@ -58,15 +58,15 @@ impl House {
         house
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.path(name), text).expect("a file in the folder");
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dlo"));
         command.args(arguments).current_dir(self.folder.path());
         for (name, _) in std::env::vars_os() {
@@ -78,17 +78,17 @@ impl House {
         command
     }
 
-    fn dlo(&self, arguments: &[&str]) -> Answer {
+    pub(crate) fn dlo(&self, arguments: &[&str]) -> Answer {
         self.dlo_with(arguments, "")
     }
 
     /// With something on stdin.
-    fn dlo_with(&self, arguments: &[&str], stdin: &str) -> Answer {
+    pub(crate) fn dlo_with(&self, arguments: &[&str], stdin: &str) -> Answer {
         answer(self.command(arguments), stdin)
     }
 
     /// The same, where nothing but success is expected.
-    fn done(&self, arguments: &[&str]) -> String {
+    pub(crate) fn done(&self, arguments: &[&str]) -> String {
         let answer = self.dlo(arguments);
         assert_eq!(answer.code, Some(0), "{arguments:?}: {answer:?}");
         answer.out
@@ -105,7 +105,7 @@ impl House {
     }
 }
 
-fn answer(mut command: Command, stdin: &str) -> Answer {
+pub(crate) fn answer(mut command: Command, stdin: &str) -> Answer {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -123,14 +123,14 @@ fn answer(mut command: Command, stdin: &str) -> Answer {
 }
 
 /// A running program; killed when dropped.
-struct Process {
+pub(crate) struct Process {
     child: Child,
     out: Arc<Mutex<String>>,
     stderr: PathBuf,
 }
 
 impl Process {
-    fn start(mut command: Command, stderr: PathBuf, ready: &str) -> Self {
+    pub(crate) fn start(mut command: Command, stderr: PathBuf, ready: &str) -> Self {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -154,22 +154,22 @@ impl Process {
         process
     }
 
-    fn out(&self) -> String {
+    pub(crate) fn out(&self) -> String {
         self.out.lock().unwrap().clone()
     }
 
-    fn err(&self) -> String {
+    pub(crate) fn err(&self) -> String {
         fs::read_to_string(&self.stderr).unwrap_or_default()
     }
 
     /// By the shell, since sending signals takes unsafe code here.
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("sh").args(["-c", &format!("kill -{name} {}", self.child.id())]).status();
         assert!(sent.expect("a shell").success(), "it is there to hear {name}");
     }
 
     /// Its exit code; none when a signal ended it.
-    fn ended(&mut self) -> Option<i32> {
+    pub(crate) fn ended(&mut self) -> Option<i32> {
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
             if let Some(status) = self.child.try_wait().expect("its status") {
@@ -193,7 +193,7 @@ impl Drop for Process {
     }
 }
 
-fn wait_until(what: &str, mut reached: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut reached: impl FnMut() -> bool) {
     let start = Instant::now();
     while !reached() {
         assert!(start.elapsed() < PATIENCE, "not reached: {what}");

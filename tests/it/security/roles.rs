@@ -87,6 +87,7 @@ const PAGES: &[(&str, &str, [u16; 5], &[Right])] = &[
     ("post", "/operations/{id}/evidence.json", [303, 403, 404, 404, 404], &[Export]),
     ("post", "/operations/{id}/payload", [303, 403, 404, 404, 404], &[ViewPayload]),
     ("post", "/operations/{id}/unmasked", [303, 403, 404, 404, 404], &[ViewPayload]),
+    ("post", "/operations/{id}/masked", [303, 403, 404, 404, 404], &[ViewPayload]),
     ("post", "/people", [303, 403, 403, 403, 422], &[ManagePeople]),
     ("post", "/people/{id}/disable", [303, 403, 403, 403, 404], &[ManagePeople]),
     ("post", "/people/{id}/enable", [303, 403, 403, 403, 404], &[ManagePeople]),
