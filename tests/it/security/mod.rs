@@ -4,5 +4,9 @@
 
 mod csp_and_headers;
 mod csrf;
+mod errors;
+mod inbound_limits;
+mod output;
 mod roles;
 mod sessions;
+mod ssrf;
