@@ -203,7 +203,7 @@ mod tests {
         let mut rest = String::new();
         client.read_to_string(&mut rest).await.unwrap();
         assert!(rest.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{rest}");
-        assert!(rest.contains("content-security-policy: ") && rest.ends_with("</html>\n"), "{rest}");
+        assert!(rest.contains("content-security-policy: ") && rest.ends_with("</html>"), "{rest}");
         assert_eq!(rest.matches("HTTP/1.1").count(), 1, "{rest}");
     }
 }

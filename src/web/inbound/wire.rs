@@ -263,6 +263,8 @@ impl AsyncWrite for Wire {
         if this.phase.is(TOLD) {
             this.phase.0.store(WAITING, Ordering::Relaxed);
             (this.runs_for, this.first, this.begun) = (None, false, false);
+            // From here on, although nobody may read before the next byte comes.
+            let _ = this.is_over(Silence::Idle, cx);
         }
         Pin::new(&mut this.stream).poll_flush(cx)
     }

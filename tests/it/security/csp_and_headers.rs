@@ -99,10 +99,9 @@ async fn over_https_browsers_are_told_to_stay_there() {
 async fn only_files_of_ours_are_kept_by_browsers() {
     let desk = Desk::start(TestDatabase::sqlite()).await;
     let page = desk.nobody().get("/login").await;
-    let css = page.all("link[rel=stylesheet]");
-    assert_eq!(css.len(), 1);
-    let address = page.text.split("href=\"/static/").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
-    let file = Request::get(format!("/static/{address}")).body(Body::empty()).unwrap();
+    let address =
+        page.text.split("rel=\"stylesheet\" href=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let file = Request::get(address.expect("a style sheet")).body(Body::empty()).unwrap();
     let file = desk.send(file).await.expect(200);
     assert!(file.header("cache-control").contains("immutable"), "{}", file.header("cache-control"));
     let gone = desk.send(Request::get("/static/gone.css").body(Body::empty()).unwrap()).await.expect(404);

@@ -204,10 +204,10 @@ async fn no_route_reads_more_than_its_limit() {
             let reply = desk.send(request.body(Body::from_stream(endless)).unwrap()).await;
             let read = read.load(Ordering::Relaxed);
             assert!(read <= limit + 2 * CHUNK, "{path}: {read} bytes, {}", reply.status);
-            // Whoever reads it to the limit says so.
+            // Whoever reads it to the limit says so, or that the token may not.
             if read > limit {
-                assert_eq!(reply.status.as_u16(), 413, "{path}: {}", reply.text);
-                count += 1;
+                assert!(matches!(reply.status.as_u16(), 413 | 403), "{path}: {}", reply.text);
+                count += usize::from(reply.status.as_u16() == 413);
             }
         }
     }

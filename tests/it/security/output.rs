@@ -33,7 +33,8 @@ fn no_template_says_that_its_text_is_markup() {
         for word in ["|safe", "| safe", "autoescape", "escape = \"none\"", "MarkupDisplay", "HtmlSafe"] {
             assert!(!text.contains(word), "{path}: {word}");
         }
-        if path.ends_with(".html") {
+        // A drill's report is a file that stands alone, and is served nowhere.
+        if path.ends_with(".html") && !path.contains("/reports/") {
             for word in
                 [" style=", "<style", "javascript:", " onclick", " onload", "<script>", "target=\"_blank\""]
             {

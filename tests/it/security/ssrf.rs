@@ -324,7 +324,7 @@ async fn no_operation_and_no_question_reaches_a_private_address(db: TestDatabase
     }
     // Sent while it was allowed, and asked about when it is not any more.
     app.destination.script("/lookup", [Behaviour::CloseAfterRead { effect: false }]);
-    let id = app.submit("lookup", "order-1").await;
+    let id = app.submit("lookup", "asked").await;
     app.run_until_idle().await;
     assert_ne!(app.state(id).await, OperationState::Completed);
     let (before, sends) = (app.destination.requests_count(), app.thread(id).await.attempts.len());
@@ -347,20 +347,37 @@ async fn no_operation_and_no_question_reaches_a_private_address(db: TestDatabase
     assert_eq!(knocks.load(Ordering::Relaxed), 0);
 }
 
+const CODES: [u16; 5] = [301, 302, 303, 307, 308];
+
 async fn no_redirect_is_followed_wherever_it_leads(db: TestDatabase) {
-    let mut app = TestApp::start(db).await;
     let (trap, knocks) = trap().await;
-    for (kind, first) in [("plain", None), ("lookup", Some(Behaviour::CloseAfterRead { effect: false }))] {
-        for code in [301, 302, 303, 307, 308] {
-            let to = format!("http://{trap}/latest/meta-data/iam");
-            let headers = vec![("location".to_owned(), to)];
-            let away = Behaviour::Status { code, headers, body: String::new() };
-            app.destination.script(&format!("/{kind}"), first.clone().into_iter().chain([away]));
-            let id = app.submit(kind, &format!("{kind}-{code}")).await;
-            app.run_for(Duration::from_secs(70)).await;
-            let attempts = app.thread(id).await.attempts;
-            assert!(attempts.iter().any(|attempt| attempt.status == Some(code.into())), "{attempts:?}");
-        }
+    // A redirect pauses its destination, hence one for each.
+    let more: String = CODES
+        .iter()
+        .map(|code| {
+            format!(
+                "[destinations.to-{code}]\nbase_url = \"{{destination}}/to-{code}\"\n[operations.to-{code}]\n\
+                 [[operations.to-{code}.steps]]\nname = \"go\"\ndestination = \"to-{code}\"\n\
+                 method = \"POST\"\npath = \"/x\"\n"
+            )
+        })
+        .collect();
+    let mut app = TestApp::configured(db, &more).await;
+    let away = |code| {
+        let headers = vec![("location".to_owned(), format!("http://{trap}/latest/meta-data/iam"))];
+        Behaviour::Status { code, headers, body: String::new() }
+    };
+    let mut operations = Vec::new();
+    for code in CODES {
+        app.destination.script(&format!("/to-{code}"), [away(code)]);
+        operations.push((code, app.submit(&format!("to-{code}"), &format!("order-{code}")).await));
+    }
+    app.destination.script("/lookup", [Behaviour::CloseAfterRead { effect: false }, away(302)]);
+    operations.push((302, app.submit("lookup", "asked").await));
+    app.run_for(Duration::from_secs(70)).await;
+    for (code, id) in operations {
+        let attempts = app.thread(id).await.attempts;
+        assert!(attempts.iter().any(|attempt| attempt.status == Some(code.into())), "{code}: {attempts:?}");
     }
     assert_eq!(knocks.load(Ordering::Relaxed), 0, "although it may go to loopback here");
 }
