@@ -22,6 +22,8 @@ pub struct Server {
     pub allow_private_destinations: bool,
     /// Open connections at most; at least 16.
     pub max_connections: usize,
+    /// The longest that a client may be silent in the middle of something; above 0.
+    pub client_timeout: Duration,
     /// Proxies whose word on where a request comes from is believed.
     pub trusted_proxies: Vec<IpNet>,
     /// Where they say so.
@@ -62,6 +64,7 @@ impl std::fmt::Debug for Server {
             .field("database_url", &format_args!("{scheme}:(redacted)"))
             .field("allow_private_destinations", &self.allow_private_destinations)
             .field("max_connections", &self.max_connections)
+            .field("client_timeout", &self.client_timeout)
             .field("trusted_proxies", &self.trusted_proxies)
             .field("proxy_header", &self.proxy_header)
             .field("token_rate", &self.token_rate)
@@ -169,6 +172,11 @@ pub(super) fn read_server(notes: &Notes<'_>, table: Option<&Table<'_>>) -> Optio
     let allow_private_destinations =
         table.and_then(|table| table.flag("allow_private_destinations")).unwrap_or(false);
     let max_connections = table.and_then(|table| table.whole("max_connections", 16)).unwrap_or(512);
+    let client_timeout =
+        table.and_then(|table| table.duration("client_timeout")).unwrap_or(Duration::from_secs(10));
+    if let Some(table) = table.filter(|_| client_timeout.is_zero()) {
+        table.mistake("client_timeout", "must be longer than 0s");
+    }
     let trusted_proxies = table.map(read_proxies).unwrap_or_default();
     let proxy_header = table.and_then(|table| {
         let item = table.get("proxy_header")?;
@@ -188,6 +196,7 @@ pub(super) fn read_server(notes: &Notes<'_>, table: Option<&Table<'_>>) -> Optio
         database_url: database_url?,
         allow_private_destinations,
         max_connections,
+        client_timeout,
         trusted_proxies,
         proxy_header: proxy_header.unwrap_or(ProxyHeader::XForwardedFor),
         token_rate,

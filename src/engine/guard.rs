@@ -111,7 +111,7 @@ pub fn client_asking(names: impl Resolve + 'static, terms: Terms) -> reqwest::Re
         .retry(reqwest::retry::never())
         // A proxy would connect for us, to wherever it likes.
         .no_proxy()
-        .dns_resolver(Guarded { names, allow_private })
+        .dns_resolver(guarded(names, allow_private))
         .connect_timeout(connect_timeout)
         .timeout(timeout)
         .pool_idle_timeout(IDLE)
@@ -199,6 +199,12 @@ impl Resolve for SystemNames {
             Ok(Box::new(found.await??) as Addrs)
         })
     }
+}
+
+/// Names of which only the addresses come through that requests may go to; an error when that leaves
+/// none of them.
+pub fn guarded(names: impl Resolve, allow_private: bool) -> impl Resolve {
+    Guarded { names, allow_private }
 }
 
 /// Names, and the guard behind them.

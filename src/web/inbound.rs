@@ -1,9 +1,9 @@
 //! The way in: who may hold a connection, for how long, and how much may come over it before a
 //! handler is asked at all.
 //!
-//! A client that is slow on purpose costs one connection and nothing else. It has to finish the head
-//! of a request in [`wire::HEAD`], its body in what [`slow`] allows, and to read answers without
-//! pausing for [`wire::STALLED`]; and one address cannot take what the others need, see [`room`].
+//! A client that is slow on purpose costs one connection, for as long as `[server] client_timeout`:
+//! by then a head must be whole and an answer be read on; bodies are timed by [`slow`]. And one
+//! address cannot take what the others need, see [`room`].
 
 pub(super) mod origin;
 mod refusal;
@@ -25,7 +25,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower::ServiceExt as _;
@@ -33,7 +33,7 @@ use tower::ServiceExt as _;
 use crate::config::Server;
 use refusal::Refusals;
 use room::{Room, Seat};
-use wire::{Phase, Told, Wire};
+use wire::{Patience, Phase, Told, Wire};
 
 /// The most that the head of a request may have, in bytes: cookies and filters need far less.
 const MOST_HEAD: usize = 32 * 1024;
@@ -41,6 +41,9 @@ const MOST_HEAD: usize = 32 * 1024;
 const MOST_HEADERS: usize = 100;
 /// What a connection buffers of a body that is not read yet, in bytes.
 const MOST_BUFFERED: usize = 128 * 1024;
+/// A connection may wait this long for its next request. Clients keep theirs for about a minute, and
+/// one that is closed here first makes their next request fail.
+const IDLE: Duration = Duration::from_secs(75);
 /// How long no connection is taken when the process has no file handle left for one.
 const BREATH: Duration = Duration::from_secs(1);
 /// Refusals that are being written; more connections than that are closed without a word.
@@ -56,6 +59,7 @@ pub(super) async fn serve(
     closing: impl FnOnce(),
 ) -> io::Result<()> {
     let refusals = Arc::new(Refusals::new(server.public_url.scheme() == "https"));
+    let patience = Patience { busy: server.client_timeout, idle: IDLE };
     let room = Room::new(server.max_connections);
     // Dropped with this future, and every connection with it.
     let (mut lines, mut refused) = (JoinSet::new(), JoinSet::new());
@@ -83,7 +87,11 @@ pub(super) async fn serve(
             }
             continue;
         };
-        lines.spawn(line(router.clone(), stream, peer, seat, Arc::clone(&refusals), stop.clone()));
+        // An answer is written whole, so that waiting for more of it only delays.
+        let _ = stream.set_nodelay(true);
+        let phase = Arc::new(Phase::default());
+        let wire = Wire::new(stream, Arc::clone(&phase), Arc::clone(&refusals), patience);
+        lines.spawn(line(router.clone(), wire, phase, peer, seat, stop.clone()));
     }
     drop(listener);
     closing();
@@ -105,15 +113,12 @@ fn is_the_peers(error: &io::Error) -> bool {
 /// One connection, from its first request to its last.
 async fn line(
     router: Router,
-    stream: TcpStream,
+    wire: Wire,
+    phase: Arc<Phase>,
     peer: SocketAddr,
     seat: Seat,
-    refusals: Arc<Refusals>,
     mut stop: watch::Receiver<bool>,
 ) {
-    // An answer is written whole, so that waiting for more of it only delays.
-    let _ = stream.set_nodelay(true);
-    let phase = Arc::new(Phase::default());
     let service = service_fn(|request: Request<Incoming>| {
         phase.asked();
         let (router, phase) = (router.clone(), Arc::clone(&phase));
@@ -124,14 +129,13 @@ async fn line(
             Ok::<_, Infallible>(answer.map(|body| Told::new(body, phase)))
         }
     });
-    let io = TokioIo::new(Wire::new(stream, Arc::clone(&phase), refusals));
     let connection = http1::Builder::new()
         .max_header_size(MOST_HEAD)
         .max_headers(MOST_HEADERS)
         .max_buf_size(MOST_BUFFERED)
         // The wire keeps the time: it tells a connection that waits from one that is slow.
         .header_read_timeout(None)
-        .serve_connection(io, service);
+        .serve_connection(TokioIo::new(wire), service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
@@ -144,4 +148,62 @@ async fn line(
         tracing::debug!(%error, %peer, "a connection broke off");
     }
     drop(seat);
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    /// Both ends of a connection whose server answers `GET /` and then waits for `idle`.
+    async fn connected(idle: Duration) -> TcpStream {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, peer) = listener.accept().await.unwrap();
+        let phase = Arc::new(Phase::default());
+        let patience = Patience { busy: Duration::from_secs(20), idle };
+        let wire = Wire::new(stream, Arc::clone(&phase), Arc::new(Refusals::new(false)), patience);
+        let router = Router::new().route("/", get(|| async { "HTTP/1.1 400 in a body" }));
+        let seat = Room::new(1).take(peer.ip(), false).unwrap();
+        let (stop, stopped) = watch::channel(false);
+        tokio::spawn(async move {
+            line(router, wire, phase, peer, seat, stopped).await;
+            drop(stop);
+        });
+        client
+    }
+
+    async fn ask(client: &mut TcpStream) -> String {
+        client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut answer = [0; 4096];
+        let count = client.read(&mut answer).await.unwrap();
+        String::from_utf8(answer[..count].to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_waits_is_closed_without_a_word() {
+        let mut client = connected(Duration::from_millis(50)).await;
+        assert!(ask(&mut client).await.starts_with("HTTP/1.1 200"));
+        let mut rest = Vec::new();
+        client.read_to_end(&mut rest).await.unwrap();
+        assert_eq!(rest, b"");
+    }
+
+    #[tokio::test]
+    async fn a_refusal_on_a_used_connection_is_ours_and_answers_are_left_alone() {
+        let mut client = connected(Duration::from_secs(20)).await;
+        for _ in 0..3 {
+            let answer = ask(&mut client).await;
+            assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("in a body"), "{answer}");
+        }
+        client.write_all(b"what is this\r\n\r\n").await.unwrap();
+        let mut rest = String::new();
+        client.read_to_string(&mut rest).await.unwrap();
+        assert!(rest.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{rest}");
+        assert!(rest.contains("content-security-policy: ") && rest.ends_with("</html>"), "{rest}");
+        assert_eq!(rest.matches("HTTP/1.1").count(), 1, "{rest}");
+    }
 }

@@ -48,9 +48,11 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use tower_sessions::cookie::SameSite;
 use tower_sessions::{Expiry, SessionManagerLayer};
 
+use crate::config::Server;
 use crate::domain::time::Timestamp;
 use crate::engine::Engine;
 use failure::Failure;
+use inbound::{origin, slow};
 use sessions::Sessions;
 
 /// What every handler can reach.
@@ -83,8 +85,7 @@ pub fn router(engine: Engine) -> Router {
 
 fn build(engine: Engine, live: live::Live) -> Router {
     let server = &engine.config().server;
-    let https = server.public_url.scheme() == "https";
-    let (rates, proxies) = (rates::Rates::of(server), inbound::origin::Proxies::of(server));
+    let (rates, around) = (rates::Rates::of(server), Surroundings::of(server));
     let started = engine.ambient().now();
     let web = Web { engine, tokens: api::tokens::Tokens::default(), started, rates, live };
     let statics = Router::new().route("/static/{name}", get(assets::serve)).layer(CompressionLayer::new());
@@ -92,24 +93,36 @@ fn build(engine: Engine, live: live::Live) -> Router {
         .merge(live::routes())
         .layer(from_fn(typed::stays))
         .layer(DefaultBodyLimit::max(typed::MOST_FORM))
-        .layer(session_layer(&web, https));
+        .layer(session_layer(&web, around.https));
     let all = Router::new().merge(desk).merge(api::routes()).merge(hooks::routes()).merge(statics);
-    surrounded(all.fallback(nothing_here).method_not_allowed_fallback(not_like_that), https, proxies)
-        .with_state(web)
+    surrounded(all.fallback(nothing_here).method_not_allowed_fallback(not_like_that), around).with_state(web)
+}
+
+/// What the layers around every handler need to know.
+struct Surroundings {
+    https: bool,
+    patience: slow::Patience,
+    proxies: origin::Proxies,
+}
+
+impl Surroundings {
+    fn of(server: &Server) -> Self {
+        let https = server.public_url.scheme() == "https";
+        Self { https, patience: slow::Patience::of(server), proxies: origin::Proxies::of(server) }
+    }
 }
 
 /// What stands around every handler.
 fn surrounded<S: Clone + Send + Sync + 'static>(
     router: Router<S>,
-    https: bool,
-    proxies: inbound::origin::Proxies,
+    Surroundings { https, patience, proxies }: Surroundings,
 ) -> Router<S> {
     let router = router
         .layer(from_fn(in_our_words))
-        .layer(from_fn(inbound::slow::layer))
+        .layer(from_fn_with_state(patience, slow::layer))
         .layer(from_fn(last_resort))
         .layer(from_fn(request_id::layer))
-        .layer(from_fn_with_state(proxies, inbound::origin::layer));
+        .layer(from_fn_with_state(proxies, origin::layer));
     protection(https).fold(router, |router, (name, value)| router.layer(header_layer(name, value)))
 }
 
@@ -213,13 +226,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_answered_and_shows_nothing_of_itself() {
-        let config = Config::read(std::path::Path::new("dlo.toml"), "", &|_| None).unwrap();
+        let text = "[server]\npublic_url = \"https://desk.example.com\"";
+        let config = Config::read(std::path::Path::new("dlo.toml"), text, &|_| None).unwrap();
         let panics = || async {
             let secret = std::hint::black_box("postgres://user:hunter2@db");
             assert!(secret.is_empty(), "cannot reach {secret}");
         };
         let routes = Router::new().route("/page", get(panics)).route("/api/v1/call", get(panics));
-        let router = surrounded(routes, true, inbound::origin::Proxies::of(&config.server));
+        let router = surrounded(routes, Surroundings::of(&config.server));
         for (path, status, kind) in [
             ("/page", StatusCode::SERVICE_UNAVAILABLE, "text/html; charset=utf-8"),
             ("/api/v1/call", StatusCode::INTERNAL_SERVER_ERROR, "application/problem+json"),

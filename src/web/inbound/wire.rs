@@ -17,14 +17,6 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::refusal::Refusals;
 
-/// A request's head must be there this long after its first byte, and a new connection's first byte
-/// this long after it was opened.
-pub(super) const HEAD: Duration = Duration::from_secs(10);
-/// A connection may wait this long for its next request. Clients keep theirs for about as long, and
-/// one that is closed here first makes their next request fail.
-pub(super) const IDLE: Duration = Duration::from_secs(75);
-/// A client that takes none of its answer for this long is gone.
-pub(super) const STALLED: Duration = Duration::from_secs(30);
 /// How long a client that was refused is listened to, so that it can read why: closing on bytes that
 /// were not read discards what was written.
 const LINGER: Duration = Duration::from_secs(1);
@@ -101,13 +93,21 @@ enum Silence {
     Linger,
 }
 
-impl Silence {
-    fn longest(self) -> Duration {
-        match self {
-            Self::Head => HEAD,
-            Self::Idle => IDLE,
-            Self::Stalled => STALLED,
-            Self::Linger => LINGER,
+/// How long each may last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// For the rest of a head, however many bytes come of it, and for each part of an answer.
+    pub(super) busy: Duration,
+    /// For the next request.
+    pub(super) idle: Duration,
+}
+
+impl Patience {
+    fn with(self, silence: Silence) -> Duration {
+        match silence {
+            Silence::Head | Silence::Stalled => self.busy,
+            Silence::Idle => self.idle,
+            Silence::Linger => LINGER,
         }
     }
 }
@@ -117,6 +117,7 @@ pub(super) struct Wire {
     stream: TcpStream,
     phase: Arc<Phase>,
     refusals: Arc<Refusals>,
+    patience: Patience,
     clock: Pin<Box<Sleep>>,
     runs_for: Option<Silence>,
     /// No request has come yet.
@@ -128,16 +129,22 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn new(stream: TcpStream, phase: Arc<Phase>, refusals: Arc<Refusals>) -> Self {
-        let clock = Box::pin(sleep(HEAD));
-        Self { stream, phase, refusals, clock, runs_for: None, first: true, begun: false, refusal: None }
+    pub(super) fn new(
+        stream: TcpStream,
+        phase: Arc<Phase>,
+        refusals: Arc<Refusals>,
+        patience: Patience,
+    ) -> Self {
+        let clock = Box::pin(sleep(patience.busy));
+        let (runs_for, refusal) = (None, None);
+        Self { stream, phase, refusals, patience, clock, runs_for, first: true, begun: false, refusal }
     }
 
     /// Whether a silence has lasted too long, counted from when it was first asked about.
     fn is_over(&mut self, silence: Silence, cx: &mut Context<'_>) -> bool {
         if self.runs_for != Some(silence) {
             self.runs_for = Some(silence);
-            self.clock.as_mut().reset(Instant::now() + silence.longest());
+            self.clock.as_mut().reset(Instant::now() + self.patience.with(silence));
         }
         self.clock.as_mut().poll(cx).is_ready()
     }
@@ -256,6 +263,8 @@ impl AsyncWrite for Wire {
         if this.phase.is(TOLD) {
             this.phase.0.store(WAITING, Ordering::Relaxed);
             (this.runs_for, this.first, this.begun) = (None, false, false);
+            // From here on, although nobody may read before the next byte comes.
+            let _ = this.is_over(Silence::Idle, cx);
         }
         Pin::new(&mut this.stream).poll_flush(cx)
     }

@@ -40,11 +40,14 @@ async fn no_post_is_taken_from_elsewhere(db: TestDatabase) {
     let before = business(&desk.app).await;
 
     let evil = [("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")];
-    let ways: [(&str, &str, &[(&str, &str)]); 9] = [
+    let silent = [("sec-fetch-site", "")];
+    let ways: [(&str, &str, &[(&str, &str)]); 11] = [
         ("no token", "", &[]),
         ("another session's token", &others, &[]),
         ("half a token", &csrf[..20], &[]),
         ("the right token from another site", &csrf, &evil),
+        ("another site without an origin", &csrf, &[("sec-fetch-site", "cross-site")]),
+        ("no word on where it is from", &csrf, &silent),
         ("a sibling's page", &csrf, &[("sec-fetch-site", "same-site")]),
         ("another origin", &csrf, &[("origin", "https://evil.example")]),
         ("another port", &csrf, &[("origin", "http://desk.example:81"), ("host", "desk.example")]),
@@ -75,9 +78,11 @@ async fn no_post_is_taken_from_elsewhere(db: TestDatabase) {
             count += 1;
         }
         // Nobody signed in: the same, whatever is sent.
-        let mut nobody = desk.nobody();
-        let reply = nobody.post_with(&path, &[("csrf", "")], &evil).await;
-        assert_eq!(reply.status.as_u16(), 403, "{path}");
+        for headers in [&evil[..], &silent] {
+            let mut nobody = desk.nobody();
+            let reply = nobody.post_with(&path, &[("csrf", "")], headers).await;
+            assert_eq!(reply.status.as_u16(), 403, "{path}");
+        }
     }
     assert!(count > 50, "{count}");
     assert_eq!(business(&desk.app).await, before);
@@ -88,13 +93,12 @@ async fn a_post_is_taken_from_our_own_pages(db: TestDatabase) {
     let desk = Desk::start(db).await;
     desk.add("olga", Role::Operator).await;
     let fields = [("name", "olga"), ("password", PASSWORD)];
-    let ours: [&[(&str, &str)]; 5] = [
+    let ours: [&[(&str, &str)]; 4] = [
         &[("sec-fetch-site", "same-origin"), ("origin", "http://127.0.0.1:8080")],
         &[("sec-fetch-site", "none")],
         // Over plain http browsers send no more than this.
         &[("origin", "http://127.0.0.1:8080")],
         &[("origin", "http://desk.example:81"), ("host", "desk.example:81")],
-        &[],
     ];
     for headers in ours {
         let reply = desk.nobody().post_with("/login", &fields, headers).await;

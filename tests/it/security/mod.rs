@@ -5,6 +5,9 @@
 mod audit;
 mod csp_and_headers;
 mod csrf;
+mod errors;
+mod inbound_limits;
+mod output;
 mod passkeys;
 mod passwords;
 mod private_values;
@@ -14,4 +17,5 @@ mod second_factor;
 mod secrets_at_rest;
 mod sessions;
 mod sign_in_throttling;
+mod ssrf;
 mod step_up_and_two_people;

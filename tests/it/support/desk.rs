@@ -7,6 +7,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use dead_letter_office::accounts::{self, By};
+use dead_letter_office::config::Config;
 use dead_letter_office::domain::actor::{Actor, Role, Scope};
 use dead_letter_office::domain::ambient::Ambient;
 use dead_letter_office::engine::Engine;
@@ -105,9 +106,18 @@ impl Desk {
 
     /// Reached at another address.
     pub(crate) async fn reached_at(database: TestDatabase, public_url: &str) -> Self {
-        let app = TestApp::start(database).await;
-        let mut config = config(&app.database.url, &app.destination.base_url(), "");
-        config.server.public_url = public_url.parse().unwrap();
+        Self::adjusted(database, "", |config| config.server.public_url = public_url.parse().unwrap()).await
+    }
+
+    /// With more lines for the configuration's end, and then with a change to it.
+    pub(crate) async fn adjusted(
+        database: TestDatabase,
+        more: &str,
+        adjust: impl FnOnce(&mut Config),
+    ) -> Self {
+        let app = TestApp::configured(database, more).await;
+        let mut config = config(&app.database.url, &app.destination.base_url(), more);
+        adjust(&mut config);
         let db = Db::open(&app.database.url).await.unwrap();
         let ambient = Ambient::new(Arc::clone(&app.clock) as _, StdRng::seed_from_u64(7));
         let router = web::router(Engine::new(db, Arc::new(config), ambient));

@@ -14,6 +14,7 @@ pub(crate) mod served;
 pub(crate) mod tables;
 pub(crate) mod tree;
 mod verbs;
+pub(crate) mod wire;
 
 /// A setting that `tests/run` provides. Its absence fails the test: skipped tests pass unnoticed.
 fn provided(name: &str) -> String {

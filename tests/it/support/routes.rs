@@ -20,6 +20,8 @@ fn read(folder: &Path, found: &mut BTreeSet<(&'static str, String)>) -> io::Resu
             read(&path, found)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path)?;
+            // What a test routes is no route of the product.
+            let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
             for call in text.split(".route(").skip(1) {
                 let (path, rest) = match call.trim_start().strip_prefix('"').and_then(|c| c.split_once('"')) {
                     Some((path, rest)) => (path.to_owned(), rest),

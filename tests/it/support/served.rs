@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dead_letter_office::accounts::{self, By};
+use dead_letter_office::config::Config;
 use dead_letter_office::demo::destination::{Behaviour, UnreliableDestination};
 use dead_letter_office::domain::actor::{Actor, Role};
 use dead_letter_office::domain::ambient::Ambient;
@@ -35,6 +36,11 @@ impl Served {
 
     /// With more lines for the configuration's end.
     pub(crate) async fn configured(more: &str) -> Self {
+        Self::adjusted(more, |_| {}).await
+    }
+
+    /// And then with a change to it.
+    pub(crate) async fn adjusted(more: &str, adjust: impl FnOnce(&mut Config)) -> Self {
         install_crypto();
         let database = TestDatabase::sqlite();
         let destination = UnreliableDestination::start(([127, 0, 0, 1], 0).into(), 1).await.unwrap();
@@ -42,6 +48,7 @@ impl Served {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let mut config = config(&database.url, &destination.base_url(), more);
         config.server.public_url = url.parse().unwrap();
+        adjust(&mut config);
         let db = Db::open(&database.url).await.unwrap();
         db.migrate().await.unwrap();
         let engine = Engine::new(db, Arc::new(config), Ambient::system());
