@@ -15,8 +15,8 @@ use crate::domain::actor::{Actor, Right};
 use crate::web::Web;
 use crate::web::guard::client;
 
-/// How long a token is believed before it is looked up again, and so the longest that a revoked one
-/// still works.
+/// How long a token is believed before it is looked up again, and so the longest that one which
+/// was revoked elsewhere still works.
 const BELIEVED: Duration = Duration::from_secs(1);
 /// Tokens remembered at once; more are looked up each time.
 const MOST: usize = 1_024;
@@ -39,6 +39,11 @@ impl Tokens {
     fn recall(&self, hash: &[u8; 32]) -> Option<Actor> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(hash).filter(|(at, _)| at.elapsed() < BELIEVED).map(|(_, actor)| actor.clone())
+    }
+
+    /// Forgets all of them: one was revoked here, and must not work on for what is left of its second.
+    pub(crate) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn remember(&self, hash: [u8; 32], actor: Actor) {
