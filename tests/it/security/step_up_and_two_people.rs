@@ -120,10 +120,9 @@ async fn each_kind_of_fact_makes_a_page_stale(db: TestDatabase) {
     let path = format!("/dead-letters/{letter}/override");
     let mut anton = desk.signed_in(Role::Approver).await;
     for (change, told) in [
-        ("UPDATE dead_letters SET attempts = 9", "it was tried again"),
         ("UPDATE dead_letters SET last_failed_at = last_failed_at + 1", "it was tried again"),
         ("UPDATE dead_letters SET certainty = 'definitely_failed'", "something else is known of its effect"),
-        ("UPDATE dead_letters SET next_action = 'fix_config'", "something else is to be done first"),
+        ("UPDATE dead_letters SET next_action = 'fix_data'", "something else is to be done first"),
         ("UPDATE requests SET body = '{\"order\":\"another\"}'", "what would be sent is different"),
     ] {
         let fields = filled(&anton.get(&path).await.expect(200), operation);

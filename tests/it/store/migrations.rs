@@ -16,8 +16,8 @@ fn later() -> Vec<String> {
     paths[1..].iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
-/// One operation that may have happened, with its work and its step, and a token.
-const STORED: [&str; 4] = [
+/// One operation that may have happened, with its work and its step, a token and a session.
+const STORED: [&str; 5] = [
     "INSERT INTO operations (id, key, kind, state, digest, severity, submitted_by, received_at) \
      VALUES (@1, 'order-1', 'ticket', 'uncertain', @2, 'normal', 'token:shop', 5)",
     "INSERT INTO steps (operation_id, position, name, destination, state, key, attempts, last_outcome) \
@@ -25,6 +25,7 @@ const STORED: [&str; 4] = [
     "INSERT INTO attempts (id, operation_id, position, generation, number, cause, requested_by, fence, node, \
      started_at, ended_at, outcome) VALUES (@1, @1, 0, 1, 1, 'automatic', 'engine', 1, 'n', 70, 80, 'uncertain')",
     "INSERT INTO tokens (id, name, hash, scope, created_by, created_at) VALUES (@1, 'shop', @2, 'submit', 'root', 1)",
+    "INSERT INTO sessions (hash, user_id, data, expires_at) VALUES (@2, @1, '{}', 9)",
 ];
 const WORK: &str = "INSERT INTO work (operation_id, position, destination, cause, requested_by, requested_at, waived, \
     due_at, since, tries, doubts, waits, fence) VALUES (@1, 0, 'crm', 'automatic', 'engine', 5, '', 90, 5, 1, 1, 0, 1)";
@@ -46,6 +47,7 @@ async fn what_the_first_version_stored_survives_every_later_script(db: TestDatab
     assert_eq!(raw.number("SELECT doubt_at FROM steps").await, 70, "since the send that may have happened");
     assert_eq!(raw.texts("SELECT lane || ' ' || task FROM work").await, ["crm send"]);
     assert_eq!(raw.texts("SELECT name || ' ' || scope FROM tokens").await, ["shop submit"]);
+    assert_eq!(raw.number("SELECT count(*) FROM sessions").await, 0, "everybody signs in once more");
     // What the first version could not store can be stored now.
     raw.execute("UPDATE steps SET state = 'skipped', completed_at = 99").await;
     raw.execute("UPDATE tokens SET scope = 'work'").await;
