@@ -41,10 +41,11 @@ pub async fn sign_out_everywhere(
     by: &By<'_>,
 ) -> Result<(), AccountError> {
     theirs(name, by)?;
+    let detail = if is_own(name, by) { "everywhere".to_owned() } else { format!("{name}, everywhere") };
     let mut tx = db.begin().await?;
     let user = known(&mut tx, name).await?;
     sessions::delete_of_user(&mut tx, user.id).await?;
-    note(&mut tx, ambient, by, "sign_out", &format!("{name}, everywhere")).await?;
+    note(&mut tx, ambient, by, "sign_out", &detail).await?;
     Ok(tx.commit(Commit::Account).await?)
 }
 
@@ -65,8 +66,9 @@ pub async fn sign_out(
 }
 
 fn theirs(name: &str, by: &By<'_>) -> Result<(), AccountError> {
-    match by.actor {
-        Actor::Person { name: own, .. } if own == name => Ok(()),
-        _ => permitted(by, Right::ManagePeople),
-    }
+    if is_own(name, by) { Ok(()) } else { permitted(by, Right::ManagePeople) }
+}
+
+fn is_own(name: &str, by: &By<'_>) -> bool {
+    matches!(by.actor, Actor::Person { name: own, .. } if own == name)
 }

@@ -16,8 +16,8 @@ use crate::web::Web;
 use crate::web::guard::client;
 use crate::web::rates::{self, Who};
 
-/// How long a token is believed before it is looked up again, and so the longest that a revoked one
-/// still works.
+/// How long a token is believed before it is looked up again, and so the longest that one which
+/// was revoked elsewhere still works.
 const BELIEVED: Duration = Duration::from_secs(1);
 /// Tokens remembered at once; more are looked up each time.
 const MOST: usize = 1_024;
@@ -45,6 +45,11 @@ impl Tokens {
     /// Whether it ever worked, as far as is remembered.
     fn worked(&self, hash: &[u8; 32]) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(hash)
+    }
+
+    /// Forgets all of them: one was revoked here, and must not work on for what is left of its second.
+    pub(crate) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn remember(&self, hash: [u8; 32], actor: Actor) {

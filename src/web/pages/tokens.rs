@@ -189,6 +189,7 @@ async fn revoke(State(web): State<Web>, Path(id): Path<String>, posted: Posted) 
         Err(AccountError::Unknown(_)) => format!("The token {} was revoked already.", row.name),
         Err(error) => return Err(error.into()),
     };
+    web.tokens.forget();
     who.flash(true, text).await?;
     Ok(Redirect::to("/tokens").into_response())
 }

@@ -102,7 +102,7 @@ async fn one_signs_out_everywhere(db: TestDatabase) {
     let mut elsewhere = desk.nobody();
     elsewhere.sign_in("operator", PASSWORD).await;
     let mut vera = desk.signed_in(Role::Viewer).await;
-    assert_eq!(here.post("/account/sign-out", &[]).await.location(), "/login");
+    assert_eq!(here.post("/account/sign-out", &[]).await.location(), "/login?left=1");
     assert!(!here.is_in().await && !elsewhere.is_in().await && vera.is_in().await);
     let audit = vera.get("/audit?action=sign_out").await.expect(200);
     assert!(

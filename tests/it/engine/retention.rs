@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dead_letter_office::config::Config;
 use dead_letter_office::demo::destination::Behaviour;
-use dead_letter_office::domain::actor::Role;
+use dead_letter_office::domain::actor::{Actor, Role};
 use dead_letter_office::domain::attempt::Cause;
 use dead_letter_office::domain::dead_letter::Resolution;
 use dead_letter_office::domain::lookup::Task;
@@ -386,7 +386,8 @@ async fn answers_to_actions_links_and_sessions_lapse(db: TestDatabase) {
     let id = app.submit("plain", "order-1").await;
     app.run_to_the_end().await;
     let actor = person("olga", Role::Operator);
-    let by = dead_letter_office::accounts::By { actor: &actor, origin: "::1" };
+    let root = Actor::Cli { user: "root".into() };
+    let by = dead_letter_office::accounts::By { actor: &root, origin: "cli" };
     let link = async || {
         dead_letter_office::accounts::first_link(app.engine.db(), app.engine.ambient(), &by).await.unwrap()
     };

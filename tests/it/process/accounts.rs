@@ -50,6 +50,12 @@ async fn people_come_change_and_go() {
     let added =
         house.dlo_with(&["user", "add", "ada", "--role", "approver", "--password-stdin"], "a good one\n");
     assert_eq!(added.code, Some(0), "{added:?}");
+    for guessable in ["password123", "desk.example.com", "eve2026"] {
+        let weak = house
+            .dlo_with(&["user", "add", "eve", "--role", "viewer", "--password-stdin"], &format!("{guessable}\n"));
+        assert!(weak.code != Some(0) && !weak.err.contains(guessable), "{weak:?}");
+        assert!(weak.err.contains("rare ones are best"), "{weak:?}");
+    }
     house.done(&["user", "role", "vera", "operator"]);
     let list = house.done(&["user", "list"]);
     let line = |name: &str| list.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();

@@ -44,10 +44,9 @@ async fn a_password_has_eight_characters_or_more_and_any_characters(db: TestData
     {
         set(&desk, "olga", password.into()).await.unwrap();
         assert_eq!(desk.nobody().sign_in("olga", password).await.location(), "/", "{password}");
-        let near =
-            [password.to_uppercase(), password[..password.len() - 1].trim_end_matches('\u{fffd}').to_owned()];
-        let other = near.iter().find(|near| near.as_str() != password).unwrap();
-        desk.nobody().sign_in("olga", other).await.expect(422);
+        // Not even its last character is left out.
+        let other: String = password.chars().take(password.chars().count() - 1).collect();
+        desk.nobody().sign_in("olga", &other).await.expect(422);
     }
     for (password, why) in [
         ("", "needs at least 8 characters"),
@@ -141,7 +140,7 @@ async fn a_changed_password_ends_every_session(db: TestDatabase) {
         ("wrong", "a new password", "That is not your present password."),
         (PASSWORD, "short", "needs at least 8 characters"),
         (PASSWORD, &"x".repeat(1_025), "more than 1024 characters"),
-        (PASSWORD, "viewer 2026", "is easy to guess."),
+        (PASSWORD, "viewer 2026", "easy to guess"),
     ] {
         let reply = here.post("/account/password", &[("old", old), ("new", new)]).await.expect(422);
         assert!(reply.words().contains(why), "{}", reply.words());

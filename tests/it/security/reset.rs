@@ -95,7 +95,7 @@ async fn a_link_works_for_half_an_hour(db: TestDatabase) {
     ];
     let words: Vec<String> = late.iter().map(crate::support::desk::Reply::words).collect();
     assert!(words[0].contains("This link does not work"), "{words:?}");
-    let same = words.iter().map(|words| words.split("Request").next().unwrap_or_default());
+    let same = words.iter().map(|words| words.split("quote").next().unwrap_or_default());
     assert_eq!(same.collect::<std::collections::BTreeSet<_>>().len(), 1, "nothing tells why: {words:?}");
     assert_eq!(desk.nobody().sign_in("olga", PASSWORD).await.location(), "/", "the old one still works");
 }

@@ -190,7 +190,8 @@ async fn a_token_has_128_random_bits_and_only_its_hash_is_stored(db: TestDatabas
     let bytes = URL_SAFE_NO_PAD.decode(&last).unwrap();
     let hexadecimal = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let dump = desk.app.raw().await.dump().await;
-    let hash = hexadecimal(&Sha256::digest(&bytes));
+    let as_number: Vec<u8> = bytes.iter().rev().copied().collect();
+    let hash = hexadecimal(&Sha256::digest(as_number));
     assert!(dump.iter().any(|(table, row)| table == "sessions" && row.to_lowercase().contains(&hash)));
     for (table, row) in &dump {
         assert!(!row.contains(&last) && !row.to_lowercase().contains(&hexadecimal(&bytes)), "{table}: {row}");
@@ -357,7 +358,7 @@ async fn every_end_is_on_record(db: TestDatabase) {
             ("session_end", "olga", "olga: Chrome on an iPhone, from unknown"),
             ("sign_out", "admin", "olga, everywhere"),
             ("sign_out", "olga", ""),
-            ("sign_out", "olga", "olga, everywhere"),
+            ("sign_out", "olga", "everywhere"),
         ]
     );
 }

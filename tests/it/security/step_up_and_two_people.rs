@@ -120,15 +120,15 @@ async fn each_kind_of_fact_makes_a_page_stale(db: TestDatabase) {
     let path = format!("/dead-letters/{letter}/override");
     let mut anton = desk.signed_in(Role::Approver).await;
     for (change, told) in [
-        ("UPDATE dead_letters SET attempts = 9", "it was tried again"),
         ("UPDATE dead_letters SET last_failed_at = last_failed_at + 1", "it was tried again"),
-        ("UPDATE dead_letters SET certainty = 'did_not_happen'", "something else is known of its effect"),
-        ("UPDATE dead_letters SET next_action = 'fix_config'", "something else is to be done first"),
+        ("UPDATE dead_letters SET certainty = 'definitely_failed'", "something else is known of its effect"),
+        ("UPDATE dead_letters SET next_action = 'fix_data'", "something else is to be done first"),
         ("UPDATE requests SET body = '{\"order\":\"another\"}'", "what would be sent is different"),
     ] {
         let fields = filled(&anton.get(&path).await.expect(200), operation);
         desk.app.raw().await.execute(change.to_owned()).await;
-        let stale = send(&mut anton, &path, &fields).await.expect(409);
+        let stale = send(&mut anton, &path, &fields).await;
+        assert_eq!(stale.status.as_u16(), 409, "{change}");
         let words = format!("since you opened the page: {told}. Look");
         assert!(stale.words().contains(&words), "{change}: {}", stale.words());
     }
@@ -195,7 +195,11 @@ async fn a_request_for_a_second_person_is_bound_to_what_was_shown_too(db: TestDa
     let mut anton = desk.nobody();
     anton.sign_in("anton", crate::support::desk::PASSWORD).await;
     let fields = filled(&anton.get(&path).await.expect(200), operation);
-    desk.app.raw().await.execute("UPDATE dead_letters SET attempts = attempts + 1".to_owned()).await;
+    desk.app
+        .raw()
+        .await
+        .execute("UPDATE dead_letters SET last_failed_at = last_failed_at + 1".to_owned())
+        .await;
     let stale = send(&mut anton, &path, &fields).await.expect(409);
     assert!(stale.words().contains("it was tried again. Look at it again"), "{}", stale.words());
     let mut tx = desk.app.engine.db().read().await.unwrap();

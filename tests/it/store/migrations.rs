@@ -29,9 +29,9 @@ fn later(raw: &Raw) -> Vec<String> {
     paths[1..].iter().map(whole).collect()
 }
 
-/// One operation that may have happened, with its work and its step, a token, a person and what
-/// somebody did.
-const STORED: [&str; 6] = [
+/// One operation that may have happened, with its work and its step, a token, a person, what somebody
+/// did, and a session.
+const STORED: [&str; 7] = [
     "INSERT INTO operations (id, key, kind, state, digest, severity, submitted_by, received_at) \
      VALUES (@1, 'order-1', 'ticket', 'uncertain', @2, 'normal', 'token:shop', 5)",
     "INSERT INTO steps (operation_id, position, name, destination, state, key, attempts, last_outcome) \
@@ -42,6 +42,7 @@ const STORED: [&str; 6] = [
     "INSERT INTO users (id, name, role, password_hash, created_at) VALUES (@1, 'olga', 'operator', 'h', 1)",
     "INSERT INTO audit (id, at, actor, action, reason, result, detail, origin) \
      VALUES (@1, 5, 'anna', 'replay', 'it is back', 'accepted', 'and more', '::1')",
+    "INSERT INTO sessions (hash, user_id, data, expires_at) VALUES (@2, @1, '{}', 9)",
 ];
 const WORK: &str = "INSERT INTO work (operation_id, position, destination, cause, requested_by, requested_at, waived, \
     due_at, since, tries, doubts, waits, fence) VALUES (@1, 0, 'crm', 'automatic', 'engine', 5, '', 90, 5, 1, 1, 0, 1)";
@@ -70,6 +71,7 @@ async fn what_the_first_version_stored_survives_every_later_script(db: TestDatab
     let words = "SELECT actor || ' ' || reason || ' ' || detail FROM audit JOIN audit_words ON audit_id = id \
                  WHERE length(salt) = 32";
     assert_eq!(raw.texts(words).await, ["anna it is back and more"]);
+    assert_eq!(raw.number("SELECT count(*) FROM sessions").await, 0, "everybody signs in once more");
     // What the first version could not store can be stored now.
     raw.execute("UPDATE steps SET state = 'skipped', completed_at = 99").await;
     raw.execute("UPDATE tokens SET scope = 'work'").await;
