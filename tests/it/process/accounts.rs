@@ -51,8 +51,10 @@ async fn people_come_change_and_go() {
         house.dlo_with(&["user", "add", "ada", "--role", "approver", "--password-stdin"], "a good one\n");
     assert_eq!(added.code, Some(0), "{added:?}");
     for guessable in ["password123", "desk.example.com", "eve2026"] {
-        let weak = house
-            .dlo_with(&["user", "add", "eve", "--role", "viewer", "--password-stdin"], &format!("{guessable}\n"));
+        let weak = house.dlo_with(
+            &["user", "add", "eve", "--role", "viewer", "--password-stdin"],
+            &format!("{guessable}\n"),
+        );
         assert!(weak.code != Some(0) && !weak.err.contains(guessable), "{weak:?}");
         assert!(weak.err.contains("rare ones are best"), "{weak:?}");
     }
