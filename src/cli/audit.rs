@@ -6,7 +6,8 @@ use super::text::print;
 use crate::domain::filter::{AuditFilter, MAX_LIMIT, Page};
 use crate::domain::time::Timestamp;
 use crate::engine::evidence::Reader;
-use crate::engine::journal::{AuditReport, Format, exported};
+use crate::engine::journal::exported;
+use crate::engine::journal::file::{File, Format};
 use crate::store::audit;
 
 #[derive(Debug, clap::Subcommand)]
@@ -40,18 +41,18 @@ pub(super) async fn run(context: &Context, command: Command) -> anyhow::Result<(
     let engine = context.engine();
     let reader = Reader { actor: &context.actor, origin: ORIGIN };
     exported(engine.gate(), &filter, format, reader).await?;
-    print(&format.head())?;
+    let mut file = File::of(format, &filter, context.db.keyring()?);
+    print(&file.head())?;
     let mut cursor = None;
     loop {
         let mut tx = context.db.read().await?;
         let listed = audit::list(&mut tx, &filter, Page { limit: MAX_LIMIT, cursor }).await?;
         drop(tx);
-        let rows = listed.items.into_iter().map(AuditReport::from).collect();
-        print(&format.rows(rows, cursor.is_none()))?;
+        print(&file.rows(listed.items))?;
         match listed.older {
             Some(older) => cursor = Some(older),
             None => break,
         }
     }
-    print(format.foot())
+    print(&file.foot())
 }

@@ -71,6 +71,7 @@ pub mod actor;
 pub mod ambient;
 pub mod attempt;
 pub mod bulk;
+pub mod chain;
 pub mod classify;
 pub mod contract;
 pub mod dead_letter;

@@ -1,29 +1,25 @@
-//! The audit as it is handed out: by the API, as files, on the command line.
+//! The audit as it is handed out, by the API, as files and on the command line; and what is done so
+//! that an auditor can rely on it.
 
-use serde::Serialize;
+pub mod file;
+
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::actions::{ActionError, permitted};
 use super::evidence::Reader;
 use crate::domain::actor::Right;
 use crate::domain::filter::AuditFilter;
+use crate::domain::key::hex;
 use crate::domain::time::Timestamp;
 use crate::gate::Gate;
 use crate::store::Commit;
-use crate::store::audit::{self, AuditRow};
+use crate::store::audit::{self, AuditRow, Entry, Link};
 
-text_enum! {
-    /// How a file of entries is written.
-    pub enum Format {
-        /// Comma-separated, for spreadsheets.
-        Csv = "csv",
-        /// One JSON array.
-        Json = "json",
-    }
-}
+use file::{Format, described};
 
 /// An entry, in its published shape.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AuditReport {
     id: Uuid,
     at: Timestamp,
@@ -36,6 +32,49 @@ pub struct AuditReport {
     result: String,
     detail: String,
     origin: String,
+    #[serde(flatten)]
+    proof: Option<Proof>,
+}
+
+/// What proves an entry, to whoever has the secret key. Digests are hexadecimal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Proof {
+    /// Its place in the chain.
+    seq: i64,
+    /// The link before it.
+    previous: String,
+    /// Its link: it authenticates the entry's facts, its words' digest and the link before.
+    mac: String,
+    /// Which secret key it was made with.
+    key_id: String,
+    /// The digest of its words.
+    words: String,
+    /// The digest of the ids of the entries whose words it erased.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erased: Option<String>,
+    /// The salt of that digest; absent where the words are erased, or private values in them masked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    salt: Option<String>,
+}
+
+impl From<Link> for Proof {
+    fn from(link: Link) -> Self {
+        Self {
+            seq: link.seq,
+            previous: hex(&link.previous),
+            mac: hex(&link.mac),
+            key_id: link.key_id,
+            words: hex(&link.words),
+            erased: link.erased.as_deref().map(hex),
+            salt: link.salt.as_deref().map(hex),
+        }
+    }
+}
+
+impl From<Entry> for AuditReport {
+    fn from(entry: Entry) -> Self {
+        Self { proof: entry.link.map(Proof::from), ..entry.row.into() }
+    }
 }
 
 impl From<AuditRow> for AuditReport {
@@ -52,98 +91,9 @@ impl From<AuditRow> for AuditReport {
             result: row.result,
             detail: row.detail,
             origin: row.origin,
+            proof: None,
         }
     }
-}
-
-/// The names of the columns, as the API names the members.
-const COLUMNS: [&str; 11] = [
-    "id",
-    "at",
-    "actor",
-    "action",
-    "operation",
-    "dead_letter",
-    "subject",
-    "reason",
-    "result",
-    "detail",
-    "origin",
-];
-
-impl Format {
-    /// Of the file's content.
-    pub fn media_type(self) -> &'static str {
-        match self {
-            Self::Csv => "text/csv; charset=utf-8",
-            Self::Json => "application/json",
-        }
-    }
-
-    /// How the file begins.
-    pub fn head(self) -> String {
-        match self {
-            Self::Csv => line(&COLUMNS.map(str::to_owned)),
-            Self::Json => "[".to_owned(),
-        }
-    }
-
-    /// Entries; `first` when none stands before them.
-    pub fn rows(self, rows: Vec<AuditReport>, first: bool) -> String {
-        let mut text = String::new();
-        for (index, row) in rows.into_iter().enumerate() {
-            match self {
-                Self::Csv => text.push_str(&line(&cells(row))),
-                Self::Json => {
-                    text.push_str(if first && index == 0 { "\n" } else { ",\n" });
-                    // A row of texts and ids can always be written.
-                    text.push_str(&serde_json::to_string(&row).unwrap_or_default());
-                }
-            }
-        }
-        text
-    }
-
-    /// How the file ends.
-    pub fn foot(self) -> &'static str {
-        match self {
-            Self::Csv => "",
-            Self::Json => "\n]\n",
-        }
-    }
-}
-
-fn cells(row: AuditReport) -> [String; 11] {
-    let id = |id: Option<Uuid>| id.map(|id| id.to_string()).unwrap_or_default();
-    [
-        row.id.to_string(),
-        row.at.rfc3339(),
-        row.actor,
-        row.action,
-        id(row.operation),
-        id(row.dead_letter),
-        row.subject.unwrap_or_default(),
-        row.reason.unwrap_or_default(),
-        row.result,
-        row.detail,
-        row.origin,
-    ]
-}
-
-/// A line of RFC 4180 in which no cell is a formula: a spreadsheet takes what begins with one of a
-/// few signs for one, and somebody's reason would run on the auditor's machine.
-fn line(cells: &[String; 11]) -> String {
-    let cell = |text: &String| {
-        let runs = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-        let text = text.replace(|letter: char| letter.is_control() && !"\t\r\n".contains(letter), "\u{fffd}");
-        let text = if runs { format!("'{text}") } else { text };
-        if text.contains([',', '"', '\n', '\r']) || runs {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        } else {
-            text
-        }
-    };
-    format!("{}\r\n", cells.iter().map(cell).collect::<Vec<_>>().join(","))
 }
 
 /// Writes down that somebody takes entries away as a file. It stands before what is read, so that
@@ -156,9 +106,6 @@ pub async fn exported(
 ) -> Result<(), ActionError> {
     permitted(reader.actor, Right::Audit)?;
     permitted(reader.actor, Right::Export)?;
-    let meant: Vec<String> =
-        filter.pairs().into_iter().map(|(name, value)| format!("{name} {value}")).collect();
-    let meant = if meant.is_empty() { "all entries".to_owned() } else { meant.join(", ") };
     let entry = AuditRow {
         id: gate.ambient().id(),
         at: gate.ambient().now(),
@@ -169,72 +116,10 @@ pub async fn exported(
         subject: Some("audit".to_owned()),
         reason: None,
         result: "done".to_owned(),
-        detail: format!("the audit as {format}: {meant}"),
+        detail: format!("the audit as {format}: {}", described(filter)),
         origin: reader.origin.to_owned(),
     };
     let mut tx = gate.db().begin().await?;
     audit::insert(&mut tx, &entry).await?;
     Ok(tx.commit(Commit::Action).await?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn row(reason: &str) -> AuditReport {
-        AuditReport {
-            id: Uuid::nil(),
-            at: Timestamp::from_micros(0),
-            actor: "anna".into(),
-            action: "replay".into(),
-            operation: None,
-            dead_letter: None,
-            subject: None,
-            reason: Some(reason.into()),
-            result: "done".into(),
-            detail: String::new(),
-            origin: "here".into(),
-        }
-    }
-
-    #[test]
-    fn no_cell_is_a_formula() {
-        for (given, wanted) in [
-            ("=1+1", "\"'=1+1\""),
-            ("+49 30", "\"'+49 30\""),
-            ("-1", "\"'-1\""),
-            ("@SUM(A1)", "\"'@SUM(A1)\""),
-            ("\tx", "\"'\tx\""),
-            ("\rx", "\"'\rx\""),
-            ("=HYPERLINK(\"http://x\",\"y\")", "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\""),
-            ("a, b", "\"a, b\""),
-            ("a\nb", "\"a\nb\""),
-            ("said \"no\"", "\"said \"\"no\"\"\""),
-            ("plain", "plain"),
-            ("\u{1b}[2Jx", "\u{fffd}[2Jx"),
-        ] {
-            let written = Format::Csv.rows(vec![row(given)], true);
-            let id = Uuid::nil();
-            assert_eq!(
-                written,
-                format!("{id},1970-01-01T00:00:00.000000Z,anna,replay,,,,{wanted},done,,here\r\n")
-            );
-        }
-    }
-
-    #[test]
-    fn json_in_parts_is_one_array() {
-        for parts in [vec![], vec![vec![row("a")]], vec![vec![row("a"), row("b")], vec![row("=c")]]] {
-            let count: usize = parts.iter().map(Vec::len).sum();
-            let mut text = Format::Json.head();
-            let mut first = true;
-            for part in parts {
-                text.push_str(&Format::Json.rows(part, first));
-                first = false;
-            }
-            text.push_str(Format::Json.foot());
-            let read: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
-            assert_eq!(read.len(), count);
-        }
-    }
 }

@@ -54,7 +54,7 @@ pub struct Engine {
 impl Engine {
     /// Over an open database that has this version's schema.
     pub fn new(db: Db, config: Arc<Config>, ambient: Ambient) -> Self {
-        let db = db.keyed(config.keyring.clone());
+        let db = db.keyed(config.keyring.clone()).within(ambient.clone());
         let wake = Arc::new(Notify::new());
         let node = format!("{}-{}", std::process::id(), &ambient.opaque().simple().to_string()[..8]);
         let intake = Intake::start(db.clone(), Arc::clone(&config), ambient.clone(), Arc::clone(&wake));

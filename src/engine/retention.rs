@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::config::{Config, OperationType};
 use crate::domain::ambient::Ambient;
 use crate::domain::time::Timestamp;
+use crate::store::audit::{self, AuditRow};
 use crate::store::retention::{self, Task};
 use crate::store::{Commit, Db, StoreError, Tx, hooks, sessions};
 
@@ -209,10 +210,33 @@ impl Round {
                 step.erased += operations.len();
             }
             Task::Forget => {
+                let words = audit::worded(tx, operations).await?;
+                if !words.is_empty() {
+                    audit::erase_words(tx, &words, &self.forgotten(operations.len())).await?;
+                }
                 retention::forget(tx, operations).await?;
                 step.forgotten += operations.len();
             }
         }
         Ok(())
+    }
+
+    /// What the audit says of what people wrote about operations that are forgotten.
+    fn forgotten(&self, operations: usize) -> AuditRow {
+        let operations =
+            if operations == 1 { "1 operation".to_owned() } else { format!("{operations} operations") };
+        AuditRow {
+            id: self.ambient.id(),
+            at: self.ambient.now(),
+            actor: "engine".to_owned(),
+            action: "erase_words".to_owned(),
+            operation_id: None,
+            dead_letter_id: None,
+            subject: Some("audit".to_owned()),
+            reason: None,
+            result: "done".to_owned(),
+            detail: format!("{operations} were forgotten, and with them what people wrote about them"),
+            origin: "engine".to_owned(),
+        }
     }
 }

@@ -8,24 +8,25 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Postgres, SqlSafeStr, Sqlite, Transaction};
 
+use crate::domain::ambient::Ambient;
 use crate::domain::keyring::Keyring;
 
 /// Runs one statement on whichever database a transaction belongs to.
 macro_rules! on {
     ($tx:expr, $conn:ident => $body:expr) => {
-        match $tx {
-            $crate::store::Tx::Sqlite(inner) => {
+        match &mut $tx.inner {
+            $crate::store::Inner::Sqlite(inner) => {
                 let $conn = &mut **inner;
                 $body
             }
-            $crate::store::Tx::Postgres(inner) => {
+            $crate::store::Inner::Postgres(inner) => {
                 let $conn = &mut **inner;
                 $body
             }
@@ -94,6 +95,7 @@ pub mod attempts;
 pub mod audit;
 pub mod bulk;
 pub mod causes;
+pub mod chain;
 mod commit;
 pub mod dead_letters;
 pub mod destinations;
@@ -108,11 +110,14 @@ pub mod overrides;
 pub mod results;
 pub mod retention;
 pub mod sessions;
+mod tx;
 mod types;
 pub mod views;
 pub mod work;
 
 pub use commit::{Commit, Moment};
+pub(crate) use tx::Inner;
+pub use tx::Tx;
 
 /// Rows of one multi-row statement at most: bounds the number of statement texts that the
 /// connections keep prepared.
@@ -146,6 +151,7 @@ pub struct Db {
     /// Its connections.
     pub pools: Pools,
     keyring: Option<Arc<Keyring>>,
+    ambient: Ambient,
 }
 
 /// Connections to a database.
@@ -163,17 +169,9 @@ pub enum Pools {
     Postgres(PgPool),
 }
 
-/// A transaction. Dropping it undoes it.
-pub enum Tx {
-    /// On SQLite.
-    Sqlite(Transaction<'static, Sqlite>),
-    /// On PostgreSQL.
-    Postgres(Transaction<'static, Postgres>),
-}
-
 impl From<Pools> for Db {
     fn from(pools: Pools) -> Self {
-        Self { pools, keyring: None }
+        Self { pools, keyring: None, ambient: Ambient::system() }
     }
 }
 
@@ -215,6 +213,12 @@ impl Db {
         Self { keyring: keyring.map(Arc::new), ..self }
     }
 
+    /// The same with this clock and chance, where the machine's own are not meant.
+    #[must_use]
+    pub fn within(self, ambient: Ambient) -> Self {
+        Self { ambient, ..self }
+    }
+
     /// The keys; an error that names what to do when nobody gave any.
     pub fn keyring(&self) -> Result<&Keyring, StoreError> {
         self.keyring.as_deref().ok_or(StoreError::NoKey)
@@ -230,12 +234,12 @@ impl Db {
             match pools {
                 // A deferred transaction that reads first and writes later fails at once when
                 // another process wrote in between; an immediate one waits its turn.
-                Pools::Sqlite { write, .. } => write.begin_with("BEGIN IMMEDIATE").await.map(Tx::Sqlite),
-                Pools::Postgres(pool) => pool.begin().await.map(Tx::Postgres),
+                Pools::Sqlite { write, .. } => write.begin_with("BEGIN IMMEDIATE").await.map(Inner::Sqlite),
+                Pools::Postgres(pool) => pool.begin().await.map(Inner::Postgres),
             }
         });
         match begun.await {
-            Ok(tx) => Ok(tx?),
+            Ok(inner) => Ok(Tx::new(inner?, self.keyring.clone(), self.ambient.clone())),
             Err(_) => Err(StoreError::Database(sqlx::Error::WorkerCrashed)),
         }
     }
@@ -246,14 +250,15 @@ impl Db {
         let pools = self.pools.clone();
         let begun = tokio::spawn(async move {
             match pools {
-                Pools::Sqlite { read, .. } => read.begin().await.map(Tx::Sqlite),
-                Pools::Postgres(pool) => {
-                    pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.map(Tx::Postgres)
-                }
+                Pools::Sqlite { read, .. } => read.begin().await.map(Inner::Sqlite),
+                Pools::Postgres(pool) => pool
+                    .begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                    .await
+                    .map(Inner::Postgres),
             }
         });
         match begun.await {
-            Ok(tx) => Ok(tx?),
+            Ok(inner) => Ok(Tx::new(inner?, self.keyring.clone(), self.ambient.clone())),
             Err(_) => Err(StoreError::Database(sqlx::Error::WorkerCrashed)),
         }
     }
@@ -269,10 +274,9 @@ impl Db {
     /// Brings the schema to this version; the versions before and after.
     pub async fn migrate(&self) -> Result<(i64, i64), StoreError> {
         let before = self.version().await?;
-        let migrator = migrator();
         match &self.pools {
-            Pools::Sqlite { write, .. } => migrator.run(write).await?,
-            Pools::Postgres(pool) => migrator.run(pool).await?,
+            Pools::Sqlite { write, .. } => migrator(false).run(write).await?,
+            Pools::Postgres(pool) => migrator(true).run(pool).await?,
         }
         Ok((before, self.version().await?))
     }
@@ -292,7 +296,7 @@ impl Db {
 
     /// The version that this program brings a database to.
     pub fn newest_version() -> i64 {
-        migrator().iter().map(|migration| migration.version).max().unwrap_or(0)
+        migrator(false).iter().map(|migration| migration.version).max().unwrap_or(0)
     }
 
     /// Waits until every connection is closed.
@@ -307,34 +311,24 @@ impl Db {
     }
 }
 
-impl Tx {
-    /// Makes it durable, under the name of what it holds.
-    pub async fn commit(self, what: Commit) -> Result<(), StoreError> {
-        what.passes(Moment::Before);
-        match self {
-            Self::Sqlite(tx) => tx.commit().await?,
-            Self::Postgres(tx) => tx.commit().await?,
+/// One text a version for both databases, and behind it what each writes in its own way.
+macro_rules! for_each {
+    ($postgres:expr, $name:literal) => {
+        if $postgres {
+            concat!(
+                include_str!(concat!("../../migrations/", $name)),
+                include_str!(concat!("../../migrations/postgres/", $name))
+            )
+        } else {
+            concat!(
+                include_str!(concat!("../../migrations/", $name)),
+                include_str!(concat!("../../migrations/sqlite/", $name))
+            )
         }
-        what.passes(Moment::After);
-        Ok(())
-    }
-
-    /// Undoes it and frees what it held at once; one that is dropped does so a moment later.
-    pub async fn undo(self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite(tx) => tx.rollback().await?,
-            Self::Postgres(tx) => tx.rollback().await?,
-        }
-        Ok(())
-    }
-
-    /// Whether it is on PostgreSQL, for the few statements that must differ.
-    pub fn is_postgres(&self) -> bool {
-        matches!(self, Self::Postgres(_))
-    }
+    };
 }
 
-fn migrator() -> Migrator {
+fn migrator(postgres: bool) -> Migrator {
     let scripts = [
         (1, "spine", include_str!("../../migrations/0001_spine.sql")),
         (2, "engine", include_str!("../../migrations/0002_engine.sql")),
@@ -345,6 +339,7 @@ fn migrator() -> Migrator {
         (7, "bulk", include_str!("../../migrations/0007_bulk.sql")),
         (8, "causes", include_str!("../../migrations/0008_causes.sql")),
         (9, "desk", include_str!("../../migrations/0009_desk.sql")),
+        (10, "audit", for_each!(postgres, "0010_audit.sql")),
     ];
     let migrations = scripts
         .into_iter()

@@ -4,7 +4,7 @@
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use super::{StoreError, Tx, placeholders};
+use super::{Inner, StoreError, Tx, placeholders};
 use crate::domain::time::Timestamp;
 
 text_enum! {
@@ -125,10 +125,10 @@ pub async fn over(tx: &mut Tx, task: Task, operations: &[Uuid]) -> Result<Vec<Uu
         return Ok(Vec::new());
     }
     let list = placeholders(1, operations.len());
-    let held: Vec<Uuid> = match tx {
+    let held: Vec<Uuid> = match &mut tx.inner {
         // The transaction is the only writer.
-        Tx::Sqlite(_) => operations.to_vec(),
-        Tx::Postgres(inner) => {
+        Inner::Sqlite(_) => operations.to_vec(),
+        Inner::Postgres(inner) => {
             let sql = format!("SELECT id FROM operations WHERE id IN {list} FOR UPDATE SKIP LOCKED");
             let mut query = sqlx::query_scalar(AssertSqlSafe(sql));
             for id in operations {
@@ -204,7 +204,8 @@ pub async fn erase(tx: &mut Tx, operations: &[Uuid], private: &[&str]) -> Result
     Ok(())
 }
 
-/// Forgets operations with all that belongs to them but the audit and their places in bulk actions.
+/// Forgets operations with all that belongs to them but the audit, whose words are erased apart from
+/// this, and their places in bulk actions.
 /// Their keys are free again.
 pub async fn forget(tx: &mut Tx, operations: &[Uuid]) -> Result<(), StoreError> {
     const TABLES: [&str; 9] = [

@@ -4,7 +4,7 @@ use sqlx::postgres::PgListener;
 use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use uuid::Uuid;
 
-use super::{Db, Pools, StoreError, Tx, placeholders};
+use super::{Db, Inner, Pools, StoreError, Tx, placeholders};
 use crate::domain::attempt::{Cause, Outcome};
 use crate::domain::key::{DestinationKey, PayloadDigest};
 use crate::domain::lookup::Task;
@@ -256,9 +256,9 @@ pub async fn due(
     rooms: &[Room],
     except: &[String],
 ) -> Result<Vec<WorkRow>, StoreError> {
-    match tx {
+    match &mut tx.inner {
         // SQLite knows no LATERAL: one part a lane.
-        Tx::Sqlite(inner) => {
+        Inner::Sqlite(inner) => {
             let passed: Vec<String> =
                 (0..except.len()).map(|index| format!("${}", 2 * rooms.len() + 2 + index)).collect();
             let passed = match passed.len() {
@@ -283,7 +283,7 @@ pub async fn due(
             }
             Ok(query.fetch_all(&mut **inner).await?)
         }
-        Tx::Postgres(inner) => {
+        Inner::Postgres(inner) => {
             const SQL: &str = "SELECT w.operation_id FROM unnest($2::text[], $3::bigint[]) room (lane, most) \
                 CROSS JOIN LATERAL (SELECT operation_id FROM work WHERE leased_until IS NULL \
                 AND lane = room.lane AND due_at <= $1 AND destination <> ALL($4::text[]) \
@@ -302,13 +302,13 @@ pub async fn due(
 pub async fn expired(tx: &mut Tx, now: Timestamp, limit: usize) -> Result<Vec<WorkRow>, StoreError> {
     const CHOSEN: &str =
         "SELECT operation_id FROM work WHERE leased_until < $1 ORDER BY leased_until, operation_id LIMIT $2";
-    match tx {
-        Tx::Sqlite(inner) => {
+    match &mut tx.inner {
+        Inner::Sqlite(inner) => {
             let sql = select_work(&format!("w.operation_id IN ({CHOSEN})"));
             let query = sqlx::query_as(AssertSqlSafe(sql)).bind(now).bind(count(limit));
             Ok(query.fetch_all(&mut **inner).await?)
         }
-        Tx::Postgres(inner) => {
+        Inner::Postgres(inner) => {
             let locked = format!("{CHOSEN} FOR UPDATE SKIP LOCKED");
             let query = sqlx::query_scalar(AssertSqlSafe(locked)).bind(now).bind(count(limit));
             let ids: Vec<Uuid> = query.fetch_all(&mut **inner).await?;
@@ -348,7 +348,7 @@ pub async fn one(tx: &mut Tx, operation: Uuid) -> Result<Option<WorkRow>, StoreE
 pub async fn seize(tx: &mut Tx, operation: Uuid) -> Result<bool, StoreError> {
     const FREE: &str = "SELECT operation_id FROM work WHERE operation_id = $1 FOR UPDATE SKIP LOCKED";
     const ANY: &str = "SELECT operation_id FROM work WHERE operation_id = $1";
-    let Tx::Postgres(inner) = tx else { return Ok(true) };
+    let Inner::Postgres(inner) = &mut tx.inner else { return Ok(true) };
     let free: Option<Uuid> = sqlx::query_scalar(FREE).bind(operation).fetch_optional(&mut **inner).await?;
     let any: Option<Uuid> = sqlx::query_scalar(ANY).bind(operation).fetch_optional(&mut **inner).await?;
     Ok(free == any)
@@ -395,7 +395,7 @@ pub async fn as_if(tx: &mut Tx, asked: &NewWork) -> Result<Option<WorkRow>, Stor
 /// anew and joins it to what the others were when the statement began. On SQLite the transaction is
 /// the only writer.
 async fn lock(tx: &mut Tx, sql: &'static str, operation: Uuid) -> Result<(), StoreError> {
-    if let Tx::Postgres(inner) = tx {
+    if let Inner::Postgres(inner) = &mut tx.inner {
         sqlx::query(sql).bind(operation).execute(&mut **inner).await?;
     }
     Ok(())
@@ -534,7 +534,7 @@ const CHANNEL: &str = "dlo_work";
 /// Tells the other nodes, once this transaction is durable, that there is work. SQLite has no such
 /// word: a process that shares its file finds the row at its next look.
 pub async fn announce(tx: &mut Tx) -> Result<(), StoreError> {
-    if let Tx::Postgres(inner) = tx {
+    if let Inner::Postgres(inner) = &mut tx.inner {
         sqlx::query("SELECT pg_notify($1, '')").bind(CHANNEL).execute(&mut **inner).await?;
     }
     Ok(())

@@ -81,6 +81,7 @@ pub(super) fn operations(w: &Words, found: bool) -> OperationsPage {
 pub(super) fn audit(w: &Words) -> AuditPage {
     let row =
         |seconds, who: &str, what: &str, target: bool, why: Option<&str>, result: &str, refused| AuditRow {
+            place: Some("18,204".to_owned()),
             at: ago(seconds),
             who: w.t(who),
             what: w.t(what),

@@ -18,7 +18,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::zone::Zone;
 use crate::engine::thread;
 use crate::store::operations::{self, SearchRow};
-use crate::store::{StoreError, Tx, audit, audit::AuditRow as Stored};
+use crate::store::{StoreError, Tx, audit};
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Signed;
@@ -27,7 +27,7 @@ use crate::web::listing::{Chip, Pager, Select};
 use crate::web::page::{Layout, Section, render};
 use crate::web::tell::mask::Mask;
 use crate::web::tell::{act, list};
-use crate::web::view::{Field, Long, Reference, Seen, When};
+use crate::web::view::{Field, Long, Reference, Seen, When, grouped};
 
 const PATH: &str = "/audit";
 const DAY: Duration = Duration::from_hours(24);
@@ -48,7 +48,7 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
     let layout = list::rail(&mut tx, layout).await?;
     let filter = asked.meant(&mut tx).await?;
     let listed = audit::list(&mut tx, &filter, page).await?;
-    let mut ids: Vec<Uuid> = listed.items.iter().filter_map(|row| row.operation_id).collect();
+    let mut ids: Vec<Uuid> = listed.items.iter().filter_map(|entry| entry.row.operation_id).collect();
     ids.sort_unstable();
     ids.dedup();
     let rows = operations::by_ids(&mut tx, &ids).await?;
@@ -68,9 +68,9 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
             (row.id, format!("{} \u{b7} {name}", row.kind))
         })
         .collect();
-    let row = |row: &Stored| {
-        let mask = row.operation_id.and_then(|id| masks.get(&id)).unwrap_or(&none);
-        present(row, mask, &names, seen)
+    let row = |entry: &audit::Entry| {
+        let mask = entry.row.operation_id.and_then(|id| masks.get(&id)).unwrap_or(&none);
+        present(entry, mask, &names, seen)
     };
     let pairs = asked.pairs();
     Ok(render(&AuditPage {
@@ -95,7 +95,8 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
     }))
 }
 
-fn present(row: &Stored, mask: &Mask, names: &HashMap<Uuid, String>, seen: Seen) -> AuditRow {
+fn present(entry: &audit::Entry, mask: &Mask, names: &HashMap<Uuid, String>, seen: Seen) -> AuditRow {
+    let row = &entry.row;
     let (result, refused) = act::result(row);
     let target = match (row.dead_letter_id, row.operation_id) {
         (Some(id), _) => Some((format!("/dead-letters/{id}"), row.operation_id)),
@@ -112,6 +113,7 @@ fn present(row: &Stored, mask: &Mask, names: &HashMap<Uuid, String>, seen: Seen)
         None => {}
     }
     AuditRow {
+        place: entry.link.as_ref().map(|link| grouped(usize::try_from(link.seq).unwrap_or(0))),
         at: When::at(row.at, seen),
         who: row.actor.clone(),
         what,
@@ -237,6 +239,8 @@ pub struct AuditPage {
 /// One entry.
 #[derive(Clone, Debug)]
 pub struct AuditRow {
+    /// Where it stands in the chain.
+    pub place: Option<String>,
     /// When.
     pub at: When,
     /// Who: a name, `token:shop`, `cli:root`.

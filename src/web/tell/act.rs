@@ -4,7 +4,7 @@ use super::mask::Mask;
 use crate::domain::dead_letter::Resolution;
 use crate::domain::verdict::VerdictKind;
 use crate::domain::words;
-use crate::store::audit::AuditRow;
+use crate::store::audit::{AuditRow, ERASED};
 
 /// The actions that are written down, and what each is called. Others are shown by their own name.
 pub const ACTIONS: &[(&str, &str)] = &[
@@ -49,6 +49,10 @@ pub const ACTIONS: &[(&str, &str)] = &[
     ("password_change", "changed a password"),
     ("token_create", "made an access token"),
     ("token_revoke", "revoked an access token"),
+    ("config_change", "started with other settings"),
+    ("key_change", "started with another secret key"),
+    ("chain_begin", "began the audit's chain"),
+    ("erase_words", "erased the words of entries"),
 ];
 
 /// What was done.
@@ -78,7 +82,8 @@ pub fn result(row: &AuditRow) -> (String, bool) {
 /// What else the entry tells, where its result does not say it already.
 pub fn detail(row: &AuditRow, mask: &Mask) -> Option<String> {
     let accepted = row.result == VerdictKind::Accepted.as_str() && row.action != "override";
-    (!row.detail.is_empty() && !accepted).then(|| mask.text(&row.detail))
+    let tells = !accepted || row.detail == ERASED;
+    (!row.detail.is_empty() && tells).then(|| mask.text(&row.detail))
 }
 
 #[cfg(test)]

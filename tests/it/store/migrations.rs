@@ -1,19 +1,32 @@
 //! What an earlier version stored is there, as it was, after every later script.
 
+use std::path::{Path, PathBuf};
+
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::ledger::Raw;
 
 on_both!(what_the_first_version_stored_survives_every_later_script);
 
 const FIRST: &str = include_str!("../../../migrations/0001_spine.sql");
-/// Every script after the first, in order.
-fn later() -> Vec<String> {
-    let mut paths: Vec<_> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations"))
+
+/// Every script after the first, in order, each with what is written for this database alone.
+fn later(raw: &Raw) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let own = folder.join(match raw {
+        Raw::Sqlite(_) => "sqlite",
+        Raw::Postgres(_) => "postgres",
+    });
+    let mut paths: Vec<_> = std::fs::read_dir(&folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
         .collect();
     paths.sort();
-    paths[1..].iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
+    let whole = |path: &PathBuf| {
+        let own = std::fs::read_to_string(own.join(path.file_name().unwrap())).unwrap_or_default();
+        std::fs::read_to_string(path).unwrap() + &own
+    };
+    paths[1..].iter().map(whole).collect()
 }
 
 /// One operation that may have happened, with its work and its step, and a token.
@@ -39,7 +52,7 @@ async fn what_the_first_version_stored_survives_every_later_script(db: TestDatab
     for statement in STORED.iter().chain([&WORK]) {
         raw.execute(statement.replace("@1", id).replace("@2", bytes)).await;
     }
-    for script in later() {
+    for script in later(&raw) {
         raw.script(&script).await;
     }
     assert_eq!(raw.texts("SELECT state FROM steps").await, ["uncertain"]);

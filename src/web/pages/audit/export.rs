@@ -10,8 +10,10 @@ use uuid::Uuid;
 use super::Asked;
 use crate::domain::filter::{AuditFilter, Cursor, MAX_LIMIT, Page};
 use crate::engine::evidence::Reader;
-use crate::engine::journal::{AuditReport, Format, exported};
-use crate::store::{StoreError, audit, operations};
+use crate::engine::journal::exported;
+use crate::engine::journal::file::{File, Format};
+use crate::store::audit::{self, Entry};
+use crate::store::{StoreError, operations};
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::Posted;
@@ -36,9 +38,10 @@ pub(super) async fn file(State(web): State<Web>, posted: Posted) -> Result<Respo
     let reader = Reader { actor: &actor, origin: &who.origin };
     exported(web.engine.gate(), &filter, format, reader).await?;
     let disposition = format!("attachment; filename=\"audit.{format}\"");
+    let file = File::of(format, &filter, web.engine.db().keyring()?);
     let headers =
         [(header::CONTENT_TYPE, format.media_type().to_owned()), (header::CONTENT_DISPOSITION, disposition)];
-    Ok((headers, Body::from_stream(parts(web, filter, format))).into_response())
+    Ok((headers, Body::from_stream(parts(web, filter, file))).into_response())
 }
 
 /// What is to be written next.
@@ -53,45 +56,51 @@ enum Next {
 fn parts(
     web: Web,
     filter: AuditFilter,
-    format: Format,
+    file: File,
 ) -> impl futures_util::Stream<Item = Result<String, StoreError>> {
-    stream::try_unfold(Some(Next::Head), move |next| {
+    stream::try_unfold(Some((file, Next::Head)), move |state| {
         let (web, filter) = (web.clone(), filter.clone());
         async move {
-            Ok(match next {
+            Ok(match state {
                 None => None,
-                Some(Next::Head) => Some((format.head(), Some(Next::Rows(None)))),
-                Some(Next::Rows(cursor)) => {
-                    let (rows, older) = rows(&web, &filter, cursor).await?;
+                Some((file, Next::Head)) => Some((file.head(), Some((file, Next::Rows(None))))),
+                Some((mut file, Next::Rows(cursor))) => {
+                    let (entries, older) = entries(&web, &filter, cursor).await?;
                     let next = older.map_or(Next::Foot, |older| Next::Rows(Some(older)));
-                    Some((format.rows(rows, cursor.is_none()), Some(next)))
+                    Some((file.rows(entries), Some((file, next))))
                 }
-                Some(Next::Foot) => Some((format.foot().to_owned(), None)),
+                Some((file, Next::Foot)) => Some((file.foot(), None)),
             })
         }
     })
 }
 
 /// A stretch of entries, with what is private hidden as on the page.
-async fn rows(
+async fn entries(
     web: &Web,
     filter: &AuditFilter,
     cursor: Option<Cursor>,
-) -> Result<(Vec<AuditReport>, Option<Cursor>), StoreError> {
+) -> Result<(Vec<Entry>, Option<Cursor>), StoreError> {
     let mut tx = web.engine.db().read().await?;
-    let listed = audit::list(&mut tx, filter, Page { limit: MAX_LIMIT, cursor }).await?;
-    let mut ids: Vec<Uuid> = listed.items.iter().filter_map(|row| row.operation_id).collect();
+    let mut listed = audit::list(&mut tx, filter, Page { limit: MAX_LIMIT, cursor }).await?;
+    let mut ids: Vec<Uuid> = listed.items.iter().filter_map(|entry| entry.row.operation_id).collect();
     ids.sort_unstable();
     ids.dedup();
     let found = operations::by_ids(&mut tx, &ids).await?;
     let kinds: Vec<(Uuid, &str)> = found.iter().map(|row| (row.id, row.kind.as_str())).collect();
     let masks = Mask::of_list(&mut tx, web.engine.config(), &kinds).await?;
-    let items = listed.items.into_iter().map(|mut row| {
-        if let Some(mask) = row.operation_id.and_then(|id| masks.get(&id)) {
-            row.reason = row.reason.as_deref().map(|text| mask.text(text));
-            row.detail = mask.text(&row.detail);
+    for entry in &mut listed.items {
+        if let Some(mask) = entry.row.operation_id.and_then(|id| masks.get(&id)) {
+            let (reason, detail) = (entry.row.reason.as_deref(), &entry.row.detail);
+            let masked = (reason.map(|text| mask.text(text)), mask.text(detail));
+            if (masked.0.as_deref(), &masked.1) != (reason, detail) {
+                // The digest is not of what the file says.
+                if let Some(link) = &mut entry.link {
+                    link.salt = None;
+                }
+                (entry.row.reason, entry.row.detail) = masked;
+            }
         }
-        AuditReport::from(row)
-    });
-    Ok((items.collect(), listed.older))
+    }
+    Ok((listed.items, listed.older))
 }
