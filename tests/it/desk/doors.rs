@@ -28,8 +28,8 @@ async fn door_entries(desk: &Desk) -> Vec<(String, String, String)> {
     let mut tx = desk.app.engine.db().read().await.unwrap();
     let page = dead_letter_office::domain::filter::Page { limit: 200, cursor: None };
     let listed = audit::list(&mut tx, &Default::default(), page).await.unwrap();
-    let rows = listed.items.into_iter().filter(|row| row.action.starts_with("sign_in"));
-    let mut rows: Vec<_> = rows.map(|row| (row.action, row.actor, row.detail)).collect();
+    let rows = listed.items.into_iter().filter(|entry| entry.row.action.starts_with("sign_in"));
+    let mut rows: Vec<_> = rows.map(|entry| (entry.row.action, entry.row.actor, entry.row.detail)).collect();
     rows.sort();
     rows
 }

@@ -33,7 +33,7 @@ async fn recorded(desk: &Desk, action: &str) -> Vec<(String, String)> {
     let filter = AuditFilter { action: Some(action.to_owned()), ..AuditFilter::default() };
     let mut tx = desk.app.engine.db().read().await.unwrap();
     let rows = audit::list(&mut tx, &filter, Page::default()).await.unwrap().items;
-    rows.into_iter().rev().map(|row| (row.actor, row.detail)).collect()
+    rows.into_iter().rev().map(|entry| (entry.row.actor, entry.row.detail)).collect()
 }
 
 async fn evidence_is_a_document_that_stands_by_itself(db: TestDatabase) {

@@ -4,5 +4,6 @@
 
 mod csp_and_headers;
 mod csrf;
+mod hostile_input;
 mod roles;
 mod sessions;
