@@ -61,6 +61,8 @@ text_enum! {
         ManagePeople = "manage_people",
         /// Make and revoke API tokens.
         ManageTokens = "manage_tokens",
+        /// Erase what is known of somebody.
+        Erase = "erase",
     }
 }
 
@@ -82,7 +84,9 @@ impl Role {
             | Right::ViewPayload
             | Right::PauseDestination => Self::Operator,
             Right::Override | Right::Approve => Self::Approver,
-            Right::Submit | Right::Work | Right::ManagePeople | Right::ManageTokens => Self::Admin,
+            Right::Submit | Right::Work | Right::ManagePeople | Right::ManageTokens | Right::Erase => {
+                Self::Admin
+            }
         }
     }
 }
@@ -103,7 +107,7 @@ impl Scope {
             | Right::Override
             | Right::PauseDestination => self == Self::Operate,
             // A second person is a person.
-            Right::Approve | Right::ManagePeople | Right::ManageTokens => false,
+            Right::Approve | Right::ManagePeople | Right::ManageTokens | Right::Erase => false,
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod causes;
 pub mod correct;
 pub mod destinations;
 mod draft;
+pub mod erasure;
 pub mod evidence;
 pub mod excerpt;
 pub mod guard;

@@ -99,6 +99,7 @@ pub mod chain;
 mod commit;
 pub mod dead_letters;
 pub mod destinations;
+pub mod erasure;
 pub mod events;
 mod filters;
 pub mod history;
@@ -340,6 +341,7 @@ fn migrator(postgres: bool) -> Migrator {
         (8, "causes", include_str!("../../migrations/0008_causes.sql")),
         (9, "desk", include_str!("../../migrations/0009_desk.sql")),
         (10, "audit", for_each!(postgres, "0010_audit.sql")),
+        (15, "erasure", include_str!("../../migrations/0015_erasure.sql")),
     ];
     let migrations = scripts
         .into_iter()

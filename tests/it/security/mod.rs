@@ -4,6 +4,7 @@
 
 mod csp_and_headers;
 mod csrf;
+mod erasure;
 mod hostile_input;
 mod roles;
 mod sessions;

@@ -34,6 +34,7 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("get", "/destinations", [303, 200, 200, 200, 200]),
     ("get", "/destinations/{name}", [303, 404, 404, 404, 404]),
     // It speaks to pages that listen, and these do not.
+    ("get", "/erase", [303, 403, 403, 403, 200]),
     ("get", "/live", [303, 400, 400, 400, 400]),
     ("get", "/login", [200, 303, 303, 303, 303]),
     ("get", "/operations", [303, 200, 200, 200, 200]),
@@ -66,6 +67,7 @@ const PAGES: &[(&str, &str, [u16; 5])] = &[
     ("post", "/dead-letters/{id}/snooze", [303, 403, 422, 422, 422]),
     ("post", "/destinations/{name}/pause", [303, 403, 404, 404, 404]),
     ("post", "/destinations/{name}/resume", [303, 403, 404, 404, 404]),
+    ("post", "/erase", [303, 403, 403, 403, 422]),
     ("post", "/login", [422, 422, 422, 422, 422]),
     ("post", "/logout", [303, 303, 303, 303, 303]),
     ("post", "/operations/{id}/ask", [303, 403, 404, 404, 404]),
