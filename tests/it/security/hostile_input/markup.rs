@@ -10,12 +10,12 @@ use regex::Regex;
 
 static TAG: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r#"<(?:!doctype html|/([a-z][a-z0-9]*)|([a-z][a-z0-9]*)((?:\s+[a-zA-Z-]+(?:="[^"<>]*")?)*)\s*/?)>"#,
+        r#"<(?:!doctype html|/([a-z][a-z0-9]*)|([a-z][a-z0-9]*)((?:\s+[a-zA-Z][a-zA-Z0-9-]*(?:="[^"<>]*")?)*)\s*/?)>"#,
     )
     .expect("a pattern")
 });
 static ATTRIBUTE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r#"([a-zA-Z-]+)(?:="([^"]*)")?"#).expect("a pattern"));
+    LazyLock::new(|| Regex::new(r#"([a-zA-Z][a-zA-Z0-9-]*)(?:="([^"]*)")?"#).expect("a pattern"));
 
 /// The names of our own elements and attributes.
 pub(super) struct Ours {
@@ -33,7 +33,7 @@ impl Ours {
         };
         // An attribute may stand within a condition, and may be without a value; more words than those of
         // attributes are found, and none that runs or loads something may be among them.
-        let attributes = of(r#"[\s"}]([a-zA-Z-]+)"#);
+        let attributes = of(r#"[\s"}]([a-zA-Z][a-zA-Z0-9-]*)"#);
         let ours = Self { elements: of("<([a-z][a-z0-9]*)"), attributes };
         for never in ["onclick", "onerror", "onload", "onfocus", "onmouseover", "srcdoc"] {
             assert!(!ours.attributes.contains(never), "{never} is in a template");
