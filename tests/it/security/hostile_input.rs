@@ -58,7 +58,7 @@ struct Depth {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_string_in_every_place_on_sqlite() {
-    let depth = Depth { together: usize::MAX, alone: 12, slow: 8 };
+    let depth = Depth { together: usize::MAX, alone: 8, slow: 8 };
     sweep(TestDatabase::sqlite(), depth).await;
 }
 
@@ -300,7 +300,7 @@ struct Sweeper {
 }
 
 /// Strings of one block.
-const BLOCK: usize = 8;
+const BLOCK: usize = 16;
 
 /// The strings, several behind each other; long ones stand by themselves.
 fn blocks(strings: &[Vec<u8>]) -> Vec<Vec<u8>> {
