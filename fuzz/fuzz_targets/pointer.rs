@@ -92,8 +92,8 @@ fn found(pointer: &str, document: &str) {
 
 /// The key goes to its place in the payload, and every other member stays as it was.
 fn carries_the_key(pointer: &str, document: &str, payload: &Value) {
-    // In the file a dollar stands for itself only when it is doubled.
-    let pointer_text = quoted(&pointer.replace('$', "$$"));
+    // In the file this begins the name of a variable unless the dollar is doubled.
+    let pointer_text = quoted(&pointer.replace("${", "$${"));
     let Ok(config) = read(&format!(
         "[destinations.crm]\nbase_url = \"https://crm.example\"\nkey = {{ body = {pointer_text}, window = \"24h\" }}\n\
          [operations.t]\n[[operations.t.steps]]\nname = \"s\"\ndestination = \"crm\"\nmethod = \"POST\"\npath = \"/t\"\n"

@@ -10,6 +10,7 @@ mod context;
 mod dead_letters;
 mod demo;
 mod drill;
+mod erase;
 mod people;
 mod run;
 mod secrets;
@@ -111,6 +112,11 @@ enum Command {
     Replay(act::ReplayArgs),
     /// Close a dead letter with a reason
     Resolve(act::ResolveArgs),
+    /// Erase what is known of somebody: of all operations with one business id
+    ///
+    /// Payloads, requests, answers, business ids, keys, notes and reasons go; what became of each
+    /// operation stays. What is still tried or waits for a person is named and not touched.
+    Erase(erase::Args),
     /// Take the record of who did what out of the database, and verify it
     #[command(subcommand)]
     Audit(audit::Command),
@@ -203,6 +209,7 @@ impl Command {
             Self::DeadLetters(args) => dead_letters::run(context, args).await,
             Self::Replay(args) => act::replay(context, &args).await,
             Self::Resolve(args) => act::resolve(context, args).await,
+            Self::Erase(args) => erase::run(context, &args).await,
             Self::Audit(command) => audit::run(context, command).await,
             Self::Demo(_)
             | Self::Init(_)

@@ -115,7 +115,8 @@ impl Config {
         if !errors.is_empty() {
             for error in errors {
                 let message = error.message().lines().collect::<Vec<_>>().join(", ");
-                notes.mistake_in_text(error.span().map(|span| span.start), message);
+                let offset = error.span().map_or_else(|| deepest(text), |span| span.start);
+                notes.mistake_in_text(offset, message);
             }
             return notes.finish(None);
         }
@@ -170,6 +171,18 @@ impl Config {
             stated: Stated::read(notes, root),
         })
     }
+}
+
+/// Where the line begins that nests the most: what the parser finds too deep, it does not place.
+fn deepest(text: &str) -> usize {
+    let depth = |line: &str| line.matches(['.', '[', '{']).count();
+    let lines = text.split_inclusive('\n').scan(0, |start, line| {
+        let at = *start;
+        *start += line.len();
+        Some((at, depth(line)))
+    });
+    // The first of several.
+    lines.fold((0, 0), |most, line| if line.1 > most.1 { line } else { most }).0
 }
 
 #[cfg(test)]

@@ -72,8 +72,8 @@ impl<'a> Notes<'a> {
     }
 
     /// A mistake at an offset that no key stands for.
-    pub(super) fn mistake_in_text(&self, offset: Option<usize>, problem: impl Into<String>) {
-        let mistake = self.placed(Some(self.file.clone()), offset, "", problem.into());
+    pub(super) fn mistake_in_text(&self, offset: usize, problem: impl Into<String>) {
+        let mistake = self.placed(Some(self.file.clone()), Some(offset), "", problem.into());
         self.mistakes.borrow_mut().push(mistake);
     }
 

@@ -53,6 +53,8 @@ text_enum! {
         ManagePeople = "manage_people",
         /// Make and revoke API tokens.
         ManageTokens = "manage_tokens",
+        /// Erase what is known of somebody.
+        Erase = "erase",
     }
 }
 
@@ -72,7 +74,7 @@ impl Scope {
             | Right::Override
             | Right::PauseDestination => self == Self::Operate,
             // A second person is a person.
-            Right::Approve | Right::ManagePeople | Right::ManageTokens => false,
+            Right::Approve | Right::ManagePeople | Right::ManageTokens | Right::Erase => false,
         }
     }
 }

@@ -65,9 +65,14 @@ impl Keyring {
         &self.current
     }
 
+    /// The key in use and then the older ones.
+    pub fn all(&self) -> impl Iterator<Item = &SecretKey> {
+        std::iter::once(&self.current).chain(&self.older)
+    }
+
     /// The key of this id; absent when nobody gave it to this process.
     pub fn named(&self, id: &str) -> Option<&SecretKey> {
-        std::iter::once(&self.current).chain(&self.older).find(|key| key.id() == id)
+        self.all().find(|key| key.id() == id)
     }
 }
 

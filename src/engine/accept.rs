@@ -18,7 +18,7 @@ use crate::domain::ambient::Ambient;
 use crate::domain::key::{KeyError, OperationKey};
 use crate::domain::operation::NewOperation;
 use crate::store::events::{self, EventKind, EventRow};
-use crate::store::{Commit, Db, MAX_ROWS, StoreError, operations};
+use crate::store::{Commit, Db, MAX_ROWS, StoreError, Tx, erasure, operations};
 
 /// Submissions that may wait for a commit before senders have to.
 const QUEUE: usize = 1024;
@@ -234,11 +234,7 @@ async fn commit(
         .collect::<HashSet<_>>()
         .into_iter()
         .collect();
-    let known: HashMap<String, operations::OperationRow> = if repeated.is_empty() {
-        HashMap::new()
-    } else {
-        operations::by_keys(&mut tx, &repeated).await?.into_iter().map(|row| (row.key.clone(), row)).collect()
-    };
+    let known = known(&mut tx, &repeated).await?;
     let mut notes = Vec::new();
     let answers = batch
         .iter()
@@ -277,4 +273,20 @@ async fn commit(
     crate::store::work::announce(&mut tx).await?;
     tx.commit(Commit::Submissions).await?;
     Ok(answers)
+}
+
+/// The operations of these keys, by key; also of those that were erased with their keys.
+async fn known(tx: &mut Tx, keys: &[&str]) -> Result<HashMap<String, operations::OperationRow>, StoreError> {
+    if keys.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows = operations::by_keys(tx, keys).await?;
+    let mut known: HashMap<String, _> = rows.into_iter().map(|row| (row.key.clone(), row)).collect();
+    let left: Vec<&str> = keys.iter().copied().filter(|key| !known.contains_key(*key)).collect();
+    let erased = erasure::named(tx, &left).await?;
+    let ids: Vec<Uuid> = erased.values().copied().collect();
+    let rows = operations::by_ids(tx, &ids).await?;
+    let of = |id: Uuid| rows.iter().find(|row| row.id == id).cloned();
+    known.extend(erased.into_iter().filter_map(|(key, id)| Some((key, of(id)?))));
+    Ok(known)
 }

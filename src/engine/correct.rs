@@ -18,7 +18,7 @@ use crate::store::audit::{self, AuditRow};
 use crate::store::events::{self, EventKind, EventRow};
 use crate::store::operations::OperationRow;
 use crate::store::work::WorkRow;
-use crate::store::{Commit, StoreError, Tx, actions as answered, dead_letters, operations, work};
+use crate::store::{Commit, StoreError, Tx, actions as answered, dead_letters, erasure, operations, work};
 
 /// Numbered keys that are tried before a person is asked for one.
 const MOST_NUMBERS: u32 = 100;
@@ -399,6 +399,9 @@ async fn store(
         taken = key;
     }
     // It was there a moment ago; if it is gone, the same action finds it free.
-    let first = operations::by_key(tx, &taken).await?.ok_or(SubmitError::Unavailable)?.id;
+    let first = match operations::by_key(tx, &taken).await? {
+        Some(row) => row.id,
+        None => erasure::named(tx, &[&taken]).await?.remove(&taken).ok_or(SubmitError::Unavailable)?,
+    };
     Err(CorrectError::KeyTaken { key: taken, first })
 }

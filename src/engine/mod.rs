@@ -11,6 +11,7 @@ pub mod correct;
 mod credentials;
 pub mod destinations;
 mod draft;
+pub mod erasure;
 pub mod evidence;
 pub mod excerpt;
 pub mod facts;

@@ -115,7 +115,7 @@ fn payload_unchanged(facts: &WorkRow) -> Finding {
         ));
     }
     let Some(payload) = &facts.payload else {
-        return refused("The payload was erased when its retention ended, so it cannot be sent again.");
+        return refused("The payload was erased, so it cannot be sent again.");
     };
     let digest = serde_json::from_str(payload).and_then(PayloadDigest::of);
     match digest {

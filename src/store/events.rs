@@ -37,6 +37,8 @@ text_enum! {
         Corrects = "corrects",
         /// A person wrote something down.
         Note = "note",
+        /// What it was about was erased at a person's word.
+        Erased = "erased",
     }
 }
 

@@ -102,6 +102,7 @@ mod commit;
 pub mod dead_letters;
 pub mod destinations;
 pub mod envelopes;
+pub mod erasure;
 pub mod events;
 pub mod factors;
 mod filters;
@@ -393,6 +394,7 @@ fn migrator(postgres: bool) -> Migrator {
         (12, "factors", include_str!("../../migrations/0012_factors.sql")),
         (13, "roles", include_str!("../../migrations/0013_roles.sql")),
         (14, "secrets", include_str!("../../migrations/0014_secrets.sql")),
+        (15, "erasure", include_str!("../../migrations/0015_erasure.sql")),
     ];
     let migrations = scripts
         .into_iter()

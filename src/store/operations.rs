@@ -172,6 +172,14 @@ from_row!(SearchRow { operation_id, name, value });
 /// ids. At most [`MAX_ROWS`] at a time, with keys that differ.
 pub async fn insert(tx: &mut Tx, new: &[&NewOperation]) -> Result<Vec<Uuid>, StoreError> {
     debug_assert!(new.len() <= MAX_ROWS, "a statement takes {MAX_ROWS} rows");
+    // A key that was erased is not free: its operation had its effect.
+    let keys: Vec<&str> = new.iter().map(|operation| operation.key.as_str()).collect();
+    let erased = super::erasure::named(tx, &keys).await?;
+    let new: Vec<&NewOperation> =
+        new.iter().copied().filter(|operation| !erased.contains_key(operation.key.as_str())).collect();
+    if new.is_empty() {
+        return Ok(Vec::new());
+    }
     let sql = format!(
         "INSERT INTO operations (id, key, kind, state, digest, correlation_id, source, severity, \
          submitted_by, received_at, corrects) VALUES {} ON CONFLICT (key) DO NOTHING RETURNING id",
@@ -179,7 +187,7 @@ pub async fn insert(tx: &mut Tx, new: &[&NewOperation]) -> Result<Vec<Uuid>, Sto
     );
     let inserted: Vec<Uuid> = on!(&mut *tx, c => {
         let mut query = sqlx::query_scalar(AssertSqlSafe(sql));
-        for operation in new {
+        for operation in &new {
             query = query
                 .bind(operation.id)
                 .bind(operation.key.as_str())

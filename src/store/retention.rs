@@ -158,10 +158,10 @@ pub async fn over(tx: &mut Tx, task: Task, operations: &[Uuid]) -> Result<Vec<Uu
 }
 
 /// Said in the place of what an event told of an answer.
-pub const ERASED: &str = "What came back was erased when its retention ended.";
+pub const ERASED: &str = "What came back was erased.";
 
 /// The same for a step that was passed over.
-pub const PASSED: &str = "A step was passed over; why was erased when its retention ended.";
+pub const PASSED: &str = "A step was passed over; why was erased.";
 
 /// What a bulk action's members tell of answers. The members stay: they name operations and hold
 /// nothing of them.

@@ -25,6 +25,8 @@ pub enum Section {
     Destinations,
     /// `/audit`
     Audit,
+    /// `/erase`
+    Erase,
     /// `/status`
     Status,
     /// `/people` and what stands below it.

@@ -46,6 +46,12 @@ fn what_is_no_toml_is_located() {
 }
 
 #[test]
+fn what_nests_too_deep_is_located_too() {
+    let error = read(&format!("[server]\n\na{} = 1\n", ".a".repeat(200))).unwrap_err();
+    assert_eq!(error.to_string(), "dlo.toml:3: recursion limit");
+}
+
+#[test]
 fn tables_of_later_versions_and_sign_in() {
     says(&[(
         "[alerts]\n[auth]\nidle = \"2h\"\nlongest = \"1h\"\nsecond_factor = [\"admin\", \"boss\", 7]\n",

@@ -37,7 +37,9 @@ impl Role {
             | Right::ViewPayload
             | Right::PauseDestination => Self::Operator,
             Right::Override | Right::Approve => Self::Approver,
-            Right::Submit | Right::Work | Right::ManagePeople | Right::ManageTokens => Self::Admin,
+            Right::Submit | Right::Work | Right::ManagePeople | Right::ManageTokens | Right::Erase => {
+                Self::Admin
+            }
         }
     }
 }

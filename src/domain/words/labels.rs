@@ -307,6 +307,7 @@ pub const fn right(value: Right) -> &'static str {
         Right::Export => "take lists and evidence out as files",
         Right::ManagePeople => "manage people",
         Right::ManageTokens => "manage access tokens",
+        Right::Erase => "erase what is known of somebody",
     }
 }
 

@@ -64,7 +64,7 @@ fn ended(member: &UnderWay) -> Option<(MemberState, String)> {
         (Some(DeadLetterStatus::Resolved | DeadLetterStatus::Corrected), _) => {
             (MemberState::Closed, "A person closed it before anything was confirmed.")
         }
-        (None, _) => (MemberState::Closed, "It was forgotten when its retention ended."),
+        (None, _) => (MemberState::Closed, "It was forgotten."),
     };
     Some((to, said.to_owned()))
 }

@@ -15,6 +15,7 @@ pub mod dead_letter;
 pub mod dead_letters;
 pub mod destination;
 pub mod destinations;
+pub mod erase;
 pub mod error;
 mod evidence;
 pub mod factors;
@@ -56,6 +57,7 @@ pub fn routes() -> Router<Web> {
         .merge(destination::routes())
         .merge(types::routes())
         .merge(audit::routes())
+        .merge(erase::routes())
         .merge(bulk::routes())
         .merge(status::routes())
         .merge(replay::routes())

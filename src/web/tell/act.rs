@@ -65,6 +65,8 @@ pub const ACTIONS: &[(&str, &str)] = &[
     ("config_change", "started with other settings"),
     ("key_change", "started with another secret key"),
     ("chain_begin", "began the audit's chain"),
+    ("erase", "began to erase what is known of somebody"),
+    ("erased", "erased what was known of somebody"),
     ("erase_words", "erased the words of entries"),
 ];
 

@@ -24,7 +24,7 @@ const BLIND: &str =
     "It is not shown: what is private in it is not known any more, since the payload was erased.";
 
 /// Said in the place of what was erased.
-const ERASED: &str = "It was erased when its retention ended.";
+const ERASED: &str = "It was erased.";
 
 /// What an attempt sent. Every attempt of a generation sends the same bytes, so that of those on a
 /// page only the first one, where this is another, shows them.
@@ -74,7 +74,7 @@ pub fn request(tale: &Tale<'_>, row: &RequestRow) -> Request {
     // A method without a body had none to erase.
     let had_body = !matches!(row.method.as_str(), "GET" | "HEAD" | "DELETE");
     if tale.thread.payload.is_none() && stored.body.is_none() && had_body {
-        let whole = "It was the payload, which was erased when its retention ended.";
+        let whole = "It was the payload, which was erased.";
         let erased = if row.body_is_payload { whole } else { ERASED };
         return Request { body: Some(Long::line(erased)), ..shown(tale, stored, false) };
     }

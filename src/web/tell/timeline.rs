@@ -210,7 +210,8 @@ fn events(rows: &[&EventRow], mask: &Mask) -> Vec<(Place, What)> {
             | EventKind::LateDone
             | EventKind::OtherFence
             | EventKind::PassedOver
-            | EventKind::Corrects => row.detail.clone(),
+            | EventKind::Corrects
+            | EventKind::Erased => row.detail.clone(),
         };
         if times > 1 {
             text = format!("{text} {times} times within {}.", coarse(last.at.since(row.at)));

@@ -5,7 +5,9 @@
 mod audit;
 mod csp_and_headers;
 mod csrf;
+mod erasure;
 mod errors;
+mod hostile_input;
 mod inbound_limits;
 mod output;
 mod passkeys;

@@ -99,6 +99,8 @@ const PAGES: &[(&str, &str, [u16; 5], &[Right])] = &[
     // Nobody's second factor is awaited.
     ("get", "/login/second", [303, 303, 303, 303, 303], &[]),
     ("get", "/people/{id}", [303, 403, 403, 403, 404], &[ManagePeople]),
+    ("get", "/erase", [303, 403, 403, 403, 200], &[Erase]),
+    ("post", "/erase", [303, 403, 403, 403, 422], &[Erase]),
     ("get", "/tokens", [303, 403, 403, 403, 200], &[ManageTokens]),
     ("post", "/account/second-factor/app/confirm", [303, 303, 303, 303, 303], &[]),
     ("post", "/account/second-factor/app/off", [303, 404, 404, 404, 404], &[]),
