@@ -1,6 +1,7 @@
 //! People and tokens: passwords, one-time links, API tokens. Secrets leave this module once, when
 //! they are made; only their hashes are stored.
 
+mod elsewhere;
 mod links;
 mod passwords;
 mod tokens;
@@ -8,6 +9,7 @@ mod tokens;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+pub use elsewhere::{Entry, refused_elsewhere, sign_in_elsewhere, signed_in_again};
 pub use links::{LINK_LASTS, LinkFor, first_link, link_details, link_for, make_link, use_link};
 pub use passwords::{MAX_PASSWORD, MIN_PASSWORD, password_fits};
 pub use tokens::{create_token, revoke_token, token_holder};

@@ -3,6 +3,7 @@
 use std::str::FromStr as _;
 use std::time::Duration;
 
+use super::oidc::{self, Oidc};
 use super::reader::{Item, Table};
 use super::words::{NAME_RULE, is_name, suggest};
 use crate::domain::actor::{Right, Rights, Role, Roles};
@@ -16,16 +17,26 @@ pub struct Auth {
     pub longest: Duration,
     /// What people can be: the built-in roles and those of `[auth.roles.NAME]`.
     pub roles: Roles,
+    /// Where people sign in elsewhere.
+    pub oidc: Option<Oidc>,
+    /// Whether they sign in here too, with a password.
+    pub local: bool,
 }
 
 impl Default for Auth {
     fn default() -> Self {
-        Self { idle: Duration::from_mins(15), longest: Duration::from_hours(12), roles: Roles::default() }
+        Self {
+            idle: Duration::from_mins(15),
+            longest: Duration::from_hours(12),
+            roles: Roles::default(),
+            oidc: None,
+            local: true,
+        }
     }
 }
 
-/// `[auth]`.
-pub(super) fn read(table: Option<Table<'_>>) -> Auth {
+/// `[auth]`; `allow_private` says whether a provider may be reached by plain http.
+pub(super) fn read(table: Option<Table<'_>>, allow_private: bool) -> Auth {
     let defaults = Auth::default();
     let Some(table) = table else { return defaults };
     let idle = table.duration("idle").unwrap_or(defaults.idle);
@@ -34,8 +45,14 @@ pub(super) fn read(table: Option<Table<'_>>) -> Auth {
         table.mistake("longest", "must not be shorter than idle");
     }
     let roles = read_roles(table.table("roles"));
+    let elsewhere = table.table("oidc");
+    let oidc = elsewhere.as_ref().and_then(|table| oidc::read(table, &roles, allow_private));
+    let local = table.flag("local_sign_in").unwrap_or(defaults.local);
+    if !local && elsewhere.is_none() {
+        table.mistake("local_sign_in", "nobody could sign in: there is no [auth.oidc]");
+    }
     table.finish();
-    Auth { idle, longest, roles }
+    Auth { idle, longest, roles, oidc, local }
 }
 
 /// `[auth.roles.NAME]`: each a set of rights of its own.

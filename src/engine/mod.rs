@@ -21,6 +21,7 @@ pub mod report;
 mod resolve;
 pub mod retention;
 pub mod send;
+pub mod sso;
 mod tally;
 pub mod thread;
 pub mod upkeep;

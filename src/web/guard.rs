@@ -37,6 +37,8 @@ const CSRF: &str = "csrf";
 const SIGNED_IN_AT: &str = "signed_in_at";
 const SEEN_AT: &str = "seen_at";
 const FLASH: &str = "flash";
+/// There when they signed in at the identity provider.
+const PROVIDER: &str = "provider";
 
 /// A signed-in person, as they stand in the database at this moment.
 #[derive(Clone, Debug)]
@@ -49,6 +51,8 @@ pub struct Signed {
     pub csrf: String,
     /// When they signed in.
     pub since: Timestamp,
+    /// They did so at the identity provider, and not with a password.
+    pub elsewhere: bool,
     /// From where they ask now.
     pub origin: String,
     /// When they asked.
@@ -119,6 +123,12 @@ impl Signed {
         Ok(())
     }
 
+    /// Notes that they signed in at the identity provider.
+    pub async fn at_provider(&mut self) -> Result<(), Failure> {
+        self.elsewhere = true;
+        at_provider(&self.session).await
+    }
+
     /// Ends the session.
     pub async fn sign_out(&self) -> Result<(), Failure> {
         Ok(self.session.flush().await?)
@@ -136,6 +146,11 @@ pub async fn sign_in(web: &Web, session: &Session, user: &UserRow) -> Result<(St
     session.insert(SIGNED_IN_AT, now.as_micros()).await?;
     session.insert(SEEN_AT, now.as_micros()).await?;
     Ok((csrf, now))
+}
+
+/// Notes that a session's person signed in at the identity provider.
+pub async fn at_provider(session: &Session) -> Result<(), Failure> {
+    Ok(session.insert(PROVIDER, true).await?)
 }
 
 impl FromRequestParts<Web> for Signed {
@@ -225,7 +240,8 @@ async fn signed(parts: &mut Parts, web: &Web) -> Result<Option<Found>, Failure> 
         return Ok(None);
     };
     let role = web.engine.config().auth.roles.of(&user.role);
-    Ok(Some(Found { who: Signed { user, role, csrf, since, origin, now, session }, now, seen }))
+    let elsewhere = session.get(PROVIDER).await?.unwrap_or(false);
+    Ok(Some(Found { who: Signed { user, role, csrf, since, elsewhere, origin, now, session }, now, seen }))
 }
 
 /// The address that a request came from.

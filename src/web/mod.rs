@@ -47,6 +47,7 @@ use tower_sessions::{Expiry, SessionManagerLayer};
 
 use crate::domain::time::Timestamp;
 use crate::engine::Engine;
+use crate::engine::sso::Sso;
 use failure::Failure;
 use sessions::Sessions;
 
@@ -61,6 +62,8 @@ pub struct Web {
     pub(crate) throttle: throttle::Throttle,
     /// When this process began to answer.
     pub(crate) started: Timestamp,
+    /// Where people sign in elsewhere.
+    pub(crate) sso: Sso,
     /// Open pages that wait for news.
     pub(crate) live: live::Live,
 }
@@ -89,7 +92,8 @@ fn build(engine: Engine, live: live::Live) -> Router {
     let https = engine.config().server.public_url.scheme() == "https";
     let started = engine.ambient().now();
     let (tokens, throttle) = (api::tokens::Tokens::default(), throttle::Throttle::default());
-    let web = Web { engine, tokens, throttle, started, live };
+    let sso = Sso::new(engine.config().clone(), engine.ambient().clone());
+    let web = Web { engine, tokens, throttle, started, sso, live };
     let statics = Router::new().route("/static/{name}", get(assets::serve)).layer(CompressionLayer::new());
     let desk = pages::routes()
         .merge(live::routes())

@@ -8,7 +8,7 @@ use crate::domain::verdict::{CheckName, VerdictKind};
 use crate::domain::zone::Zone;
 use crate::web::known::Known;
 use crate::web::page::{Layout, Section};
-use crate::web::pages::access::{LoginPage, SetupPage};
+use crate::web::pages::access::{Elsewhere, LoginPage, SetupPage};
 use crate::web::pages::account::{AccountPage, rights_of, zones};
 use crate::web::pages::error::ErrorPage;
 use crate::web::pages::override_form::{self, OverridePage, Stakes, Waived};
@@ -24,6 +24,8 @@ pub(super) fn login(w: &Words) -> LoginPage {
         problem: w.some("That name and password do not belong together."),
         note: w.some("Your password is changed. Sign in with the new one."),
         next: w.some("/dead-letters"),
+        elsewhere: Some(Elsewhere { words: w.t("Sign in with Example"), href: "/login/oidc".into() }),
+        local: true,
     }
 }
 

@@ -23,6 +23,7 @@ pub mod override_form;
 pub mod people;
 pub mod replay;
 pub mod resolve;
+mod sso;
 pub mod status;
 pub mod triage;
 pub mod types;
@@ -32,7 +33,7 @@ use axum::Router;
 
 use super::Web;
 
-/// The desk's routes. GET changes nothing.
+/// The desk's routes. GET changes nothing, except that coming back from an identity provider signs in.
 pub fn routes() -> Router<Web> {
     Router::new()
         .merge(triage::routes())
@@ -57,6 +58,7 @@ pub fn routes() -> Router<Web> {
         .merge(approvals::routes())
         .merge(approval::routes())
         .merge(access::routes())
+        .merge(sso::routes())
         .merge(account::routes())
         .merge(people::routes())
 }

@@ -6,3 +6,4 @@ mod csp_and_headers;
 mod csrf;
 mod roles;
 mod sessions;
+mod sso;
