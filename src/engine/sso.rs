@@ -20,7 +20,7 @@ use openidconnect::{
     CsrfToken, EmptyExtraTokenFields, EndpointMaybeSet, EndpointNotSet, EndpointSet, IdTokenFields,
     IssuerUrl, Nonce, OAuth2TokenResponse as _, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl,
     RequestTokenError, Scope, SignatureVerificationError, StandardErrorResponse, StandardTokenResponse,
-    TokenResponse as _, UserInfoClaims,
+    TokenResponse as _, UserInfoClaims, UserInfoError,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -270,7 +270,10 @@ impl Sso {
             return Ok(told);
         };
         let claims: UserInfoClaims<Others, CoreGenderClaim> =
-            request.request_async(http).await.map_err(|error| SsoError::Invalid(chain(&error)))?;
+            request.request_async(http).await.map_err(|error| match error {
+                UserInfoError::Request(error) => SsoError::Unreachable(chain(&error)),
+                error => SsoError::Invalid(chain(&error)),
+            })?;
         told.with(claims).map_err(|error| SsoError::Invalid(error.to_string()))
     }
 }

@@ -197,6 +197,8 @@ pub(super) fn account(w: &Words) -> AccountPage {
         role: Role::Operator.into(),
         rights: rights_of(&Role::Operator.into()),
         signed_in_at: Some(ago(4000)),
+        elsewhere: true,
+        has_password: true,
         old_password: Field::wrong("", w.t("That is not your present password.")),
         new_password: Field::default(),
         shortest: 12,

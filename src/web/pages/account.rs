@@ -34,6 +34,10 @@ pub struct AccountPage {
     pub rights: Vec<RightRow>,
     /// When they signed in.
     pub signed_in_at: Option<When>,
+    /// They did so at the identity provider.
+    pub elsewhere: bool,
+    /// They have a password here that they can change.
+    pub has_password: bool,
     /// Its value is never filled.
     pub old_password: Field,
     /// Its value is never filled.
@@ -112,6 +116,8 @@ async fn page(web: &Web, who: &Signed) -> Result<AccountPage, Failure> {
         role: who.role.clone(),
         rights: rights_of(&who.role),
         signed_in_at: Some(When::at(who.since, seen)),
+        elsewhere: who.elsewhere,
+        has_password: who.user.password_hash.is_some(),
         old_password: Field::default(),
         new_password: Field::default(),
         shortest: MIN_PASSWORD,

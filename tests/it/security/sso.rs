@@ -313,6 +313,8 @@ async fn signing_in_again_there_counts_as_a_fresh_sign_in(db: TestDatabase) {
     assert_eq!(anna.get(&back).await.location(), "/approvals");
     assert_ne!(anna.cookie, first, "under a new id");
     assert!(anna.get("/account").await.words().starts_with("anna operator \u{b7} signed in just now"));
+    assert!(anna.get("/account").await.words().contains(", at the identity provider"));
+    assert!(!anna.get("/account").await.text.contains("type=\"password\""), "they have none here");
     let last = record(&desk).await.pop().unwrap();
     assert_eq!(last, format!("anna sign_in done again, at {}", provider.issuer));
 
