@@ -3,6 +3,7 @@
 //! database, in envelopes.
 
 mod codes;
+mod elsewhere;
 mod guessable;
 mod links;
 pub mod passkeys;
@@ -21,6 +22,7 @@ pub use codes::{
     AppSecret, Code, Confirmed, Purpose, RECOVERY_CODES, begin_app, check_code, confirm_app, new_codes,
     remove_factors, turn_off_app, waiting_app,
 };
+pub use elsewhere::{Entry, refused_elsewhere, sign_in_elsewhere, signed_in_again};
 pub use links::{LINK_LASTS, LinkFor, first_link, link_details, link_for, make_link, use_link};
 pub use passwords::{MAX_PASSWORD, MIN_PASSWORD, NewPassword};
 pub use secrets::{

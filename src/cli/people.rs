@@ -8,7 +8,7 @@ use clap::Subcommand;
 use super::context::{Context, ORIGIN, setup_link};
 use super::text::{clean, print, table};
 use crate::accounts::{self, MAX_PASSWORD, NewPassword};
-use crate::store::accounts as stored;
+use crate::store::{accounts as stored, identities};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -93,6 +93,7 @@ async fn link(context: &Context, name: &str, done: &str) -> anyhow::Result<()> {
 async fn list(context: &Context) -> anyhow::Result<()> {
     let mut tx = context.db.read().await?;
     let people = stored::users(&mut tx).await?;
+    let elsewhere = identities::users(&mut tx).await?;
     if people.is_empty() {
         return print("Nobody yet. `dlo user add NAME --role admin` adds the first.\n");
     }
@@ -101,6 +102,7 @@ async fn list(context: &Context) -> anyhow::Result<()> {
         .map(|user| {
             let state = match (user.disabled_at, &user.password_hash) {
                 (Some(at), _) => format!("shut out since {}", day(at)),
+                (None, _) if elsewhere.contains(&user.id) => "signs in at the provider".to_owned(),
                 (None, None) => "has no password yet".to_owned(),
                 (None, Some(_)) => "can sign in".to_owned(),
             };

@@ -3,6 +3,7 @@
 use std::str::FromStr as _;
 use std::time::Duration;
 
+use super::oidc::{self, Oidc};
 use super::reader::{Item, Table};
 use super::words::{NAME_RULE, is_name, suggest};
 use crate::domain::actor::{Right, Rights, Role, Roles};
@@ -21,6 +22,10 @@ pub struct Auth {
     pub second_factor: Vec<String>,
     /// What people can be: the built-in roles and those of `[auth.roles.NAME]`.
     pub roles: Roles,
+    /// Where people sign in elsewhere.
+    pub oidc: Option<Oidc>,
+    /// Whether they sign in here too, with a password.
+    pub local: bool,
 }
 
 impl Default for Auth {
@@ -30,12 +35,14 @@ impl Default for Auth {
             longest: Duration::from_hours(12),
             second_factor: Vec::new(),
             roles: Roles::default(),
+            oidc: None,
+            local: true,
         }
     }
 }
 
-/// `[auth]`.
-pub(super) fn read(table: Option<Table<'_>>) -> Auth {
+/// `[auth]`; `allow_private` says whether a provider may be reached by plain http.
+pub(super) fn read(table: Option<Table<'_>>, allow_private: bool) -> Auth {
     let defaults = Auth::default();
     let Some(table) = table else { return defaults };
     let idle = table.duration("idle").unwrap_or(defaults.idle);
@@ -49,8 +56,14 @@ pub(super) fn read(table: Option<Table<'_>>) -> Auth {
     let roles = read_roles(table.table("roles"));
     let second_factor =
         table.list("second_factor").into_iter().filter_map(|item| role(&item, &roles)).collect();
+    let elsewhere = table.table("oidc");
+    let oidc = elsewhere.as_ref().and_then(|table| oidc::read(table, &roles, allow_private));
+    let local = table.flag("local_sign_in").unwrap_or(defaults.local);
+    if !local && elsewhere.is_none() {
+        table.mistake("local_sign_in", "nobody could sign in: there is no [auth.oidc]");
+    }
     table.finish();
-    Auth { idle, longest, second_factor, roles }
+    Auth { idle, longest, second_factor, roles, oidc, local }
 }
 
 fn role(item: &Item<'_>, roles: &Roles) -> Option<String> {

@@ -13,6 +13,7 @@ mod guarantee;
 mod init;
 mod key;
 mod mistake;
+mod oidc;
 mod operation;
 mod preset;
 mod reader;
@@ -42,6 +43,7 @@ pub use draft::Draft;
 pub use guarantee::{ALWAYS, Guarantee, guarantees, promise, remarks};
 pub use init::{init_text, write_secret_key};
 pub use mistake::{ConfigError, Mistake};
+pub use oidc::Oidc;
 pub use operation::{OperationType, Runner, StepType, WORKER_METHOD, worker_lane};
 pub use preset::{Preset, preset_names};
 pub use request::{Asking, OperationFacts, RenderContext, RenderError};
@@ -137,12 +139,12 @@ impl Config {
         if let Some(table) = &server_table {
             table.finish();
         }
-        let auth = auth::read(root.table("auth"));
-        let engine = server::read_engine(root.table("engine"));
-        let retry = server::read_retry(root.table("retry")).over(&RetryPolicy::default());
         // What `[server]` says is not known when it holds mistakes: no others are made up from that.
         let allow_private = server.as_ref().is_none_or(|server| server.allow_private_destinations);
         let audit = audit::read(root.table("audit"), directory, allow_private);
+        let auth = auth::read(root.table("auth"), allow_private);
+        let engine = server::read_engine(root.table("engine"));
+        let retry = server::read_retry(root.table("retry")).over(&RetryPolicy::default());
         let around = destination::Surroundings { allow_private, lease: engine.lease };
         let destinations_table = root.table("destinations");
         let names: Vec<String> = destinations_table

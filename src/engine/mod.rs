@@ -25,6 +25,7 @@ mod resolve;
 pub mod retention;
 pub mod send;
 pub mod shown;
+pub mod sso;
 mod tally;
 pub mod thread;
 pub mod upkeep;

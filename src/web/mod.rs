@@ -51,6 +51,7 @@ use tower_sessions::{Expiry, SessionManagerLayer};
 use crate::config::Server;
 use crate::domain::time::Timestamp;
 use crate::engine::Engine;
+use crate::engine::sso::Sso;
 use failure::Failure;
 use inbound::{origin, slow};
 use sessions::Sessions;
@@ -66,6 +67,8 @@ pub struct Web {
     pub(crate) started: Timestamp,
     /// Who called how often.
     rates: rates::Rates,
+    /// Where people sign in elsewhere.
+    pub(crate) sso: Sso,
     /// Open pages that wait for news.
     pub(crate) live: live::Live,
 }
@@ -87,7 +90,8 @@ fn build(engine: Engine, live: live::Live) -> Router {
     let server = &engine.config().server;
     let (rates, around) = (rates::Rates::of(server), Surroundings::of(server));
     let started = engine.ambient().now();
-    let web = Web { engine, tokens: api::tokens::Tokens::default(), started, rates, live };
+    let sso = Sso::new(engine.config().clone(), engine.ambient().clone());
+    let web = Web { engine, tokens: api::tokens::Tokens::default(), started, rates, sso, live };
     let statics = Router::new().route("/static/{name}", get(assets::serve)).layer(CompressionLayer::new());
     let desk = pages::routes()
         .merge(live::routes())

@@ -22,8 +22,8 @@ const ARROWS: [(&str, &[&str]); 10] = [
 ];
 
 /// What the pages may not touch although it is public: they ask, and never send.
-const NOT_FOR_PAGES: [&str; 5] =
-    ["gate::Permit", "gate::Settlement", "gate::Admission", "engine::send", "engine::worker"];
+const NOT_FOR_PAGES: [&str; 6] =
+    ["gate::Permit", "gate::Settlement", "gate::Admission", "gate::ledger", "engine::send", "engine::worker"];
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
@@ -132,6 +132,24 @@ fn pages_cannot_send() {
             let code = code(&text).replace("watch::Sender", "");
             let named = code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word);
             assert!(!named, "{file} names {word}");
+        }
+    }
+}
+
+/// Who may open a connection to somewhere else. All others ask the engine, whose sender takes a
+/// permit, and whose sign-in and guard ask nobody that they were not told of.
+#[test]
+fn only_the_engine_reaches_out() {
+    let may = |file: &str| {
+        let engine = ["engine/send.rs", "engine/guard.rs", "engine/sso/http.rs"].contains(&file);
+        engine || ["demo", "drill"].contains(&room(file))
+    };
+    for (file, text) in files(&source(), &["rs"]) {
+        let code = code(&text);
+        // Methods and header names are its words too.
+        let words = code.replace("reqwest::Method", "").replace("reqwest::header", "");
+        for way in ["reqwest", "TcpStream", "UdpSocket", "lookup_host", "hyper::client", "process::Command"] {
+            assert!(may(&file) || !words.contains(way), "{file} names {way}");
         }
     }
 }

@@ -42,6 +42,7 @@ fn its_example_loads_too() {
     let config = in_directory(&uncommented.join("\n"), &|name| match name {
         "CRM_TOKEN" => Some("hush".to_owned()),
         "BILLING_SECRET" => Some("a secret of the billing".to_owned()),
+        "OIDC_SECRET" => Some("a secret of the provider".to_owned()),
         _ => None,
     });
     let crm = &config.destinations["crm"];

@@ -199,6 +199,7 @@ impl fmt::Display for Standing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::actor::Actor;
 
     #[test]
     fn each_built_in_role_holds_what_those_before_it_hold_and_the_last_holds_all() {
@@ -220,6 +221,11 @@ mod tests {
         assert_eq!(roles.to_ask_for(Right::Replay), (Role::Operator, vec!["night"]));
         assert_eq!(roles.to_ask_for(Right::Approve), (Role::Approver, vec![]));
         assert_eq!(roles.names().last(), Some("night"));
+        let vera = Actor::Person { name: "vera".to_owned(), role: roles.of("viewer") };
+        assert_eq!(
+            vera.needs(Right::Replay),
+            "the right \u{201c}replay\u{201d}, which the roles operator and night have; yours is viewer"
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::domain::verdict::{CheckName, VerdictKind};
 use crate::domain::zone::Zone;
 use crate::web::known::Known;
 use crate::web::page::{Layout, Section};
-use crate::web::pages::access::{LoginPage, SetupPage};
+use crate::web::pages::access::{Elsewhere, LoginPage, SetupPage};
 use crate::web::pages::account::{AccountPage, SessionView, rights_of, zones};
 use crate::web::pages::error::ErrorPage;
 use crate::web::pages::override_form::{self, OverridePage, Stakes, Waived};
@@ -24,6 +24,8 @@ pub(super) fn login(w: &Words) -> LoginPage {
         problem: w.some("That name and password do not belong together."),
         note: w.some("Your password is changed. Sign in with the new one."),
         next: w.some("/dead-letters"),
+        elsewhere: Some(Elsewhere { words: w.t("Sign in with Example"), href: "/login/oidc".into() }),
+        local: true,
     }
 }
 
@@ -198,6 +200,8 @@ pub(super) fn account(w: &Words) -> AccountPage {
         rights: rights_of(&Role::Operator.into()),
         signed_in_at: Some(ago(4000)),
         sessions: sessions(w),
+        elsewhere: true,
+        has_password: true,
         old_password: Field::wrong("", w.t("That is not your present password.")),
         new_password: Field::default(),
         shortest: 12,

@@ -177,6 +177,7 @@ pub(super) fn people(w: &Words) -> PeoplePage {
         problem: w.some("Anna.k is the last who can sign in and manage people."),
         name: Field::wrong(w.t("dora:x"), w.t("A name has no colons.")),
         roles: roles(&known, "operator"),
+        elsewhere: true,
         own_roles: vec![(w.t("night-shift"), "view, replay".into())],
     }
 }

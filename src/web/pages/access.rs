@@ -16,6 +16,7 @@ use crate::web::failure::{Failure, sentence};
 use crate::web::guard::{Came, OpenForm, Posted, Signed};
 use crate::web::page::{Layout, render, render_as};
 use crate::web::second;
+use crate::web::tell::list;
 use crate::web::view::{Field, Seen, When, coarse};
 
 /// `/login`
@@ -32,6 +33,19 @@ pub struct LoginPage {
     pub note: Option<String>,
     /// Where to go after: a path of the desk, checked by the handler.
     pub next: Option<String>,
+    /// The way to the identity provider, where there is one.
+    pub elsewhere: Option<Elsewhere>,
+    /// Whether a name and a password will do.
+    pub local: bool,
+}
+
+/// The way to the identity provider.
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
+    /// What the button says.
+    pub words: String,
+    /// Where it leads first.
+    pub href: String,
 }
 
 /// `/setup/{token}`
@@ -82,31 +96,61 @@ pub fn routes() -> Router<Web> {
         .route("/setup/{token}", get(setup).post(use_setup))
 }
 
-async fn login(Query(asked): Query<Vec<(String, String)>>, who: Option<Signed>) -> Response {
+/// The page as it is at first.
+pub(super) fn login_page(web: &Web, next: Option<String>) -> LoginPage {
+    let auth = &web.engine.config().auth;
+    let href = || {
+        let pairs: Vec<(&'static str, String)> = next.iter().map(|next| ("next", next.clone())).collect();
+        list::address("/login/oidc", &pairs)
+    };
+    LoginPage {
+        layout: Layout::outside("Sign in", ""),
+        name: Field::default(),
+        problem: None,
+        note: None,
+        elsewhere: auth.oidc.as_ref().map(|oidc| Elsewhere { words: oidc.button.clone(), href: href() }),
+        local: auth.local,
+        next,
+    }
+}
+
+async fn login(
+    State(web): State<Web>,
+    Query(asked): Query<Vec<(String, String)>>,
+    who: Option<Signed>,
+) -> Response {
     if who.is_some() {
         return Redirect::to("/").into_response();
     }
     let asked = |name: &str| asked.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-    render(&LoginPage {
-        layout: Layout::outside("Sign in", ""),
-        name: Field::default(),
-        problem: None,
-        note: [
-            ("changed", "Your password is changed. Sign in with the new one."),
-            ("set", "Your password is set. Sign in with it."),
-            ("left", "You are signed out."),
-            ("lapsed", "Your second factor has to follow within 5 minutes. Sign in again."),
-        ]
-        .into_iter()
-        .find_map(|(name, words)| asked(name).map(|_| words.to_owned())),
-        next: asked("next").filter(|path| is_local(path)),
-    })
+    let mut page = login_page(&web, asked("next").filter(|path| is_local(path)));
+    let left = match page.elsewhere {
+        Some(_) => {
+            "You are signed out here. The identity provider may still know you: sign out there too if others use \
+             this browser."
+        }
+        None => "You are signed out.",
+    };
+    page.note = [
+        ("changed", "Your password is changed. Sign in with the new one."),
+        ("set", "Your password is set. Sign in with it."),
+        ("left", left),
+        ("lapsed", "Your second factor has to follow within 5 minutes. Sign in again."),
+    ]
+    .into_iter()
+    .find_map(|(name, words)| asked(name).map(|_| words.to_owned()));
+    render(&page)
 }
 
 async fn sign_in(State(web): State<Web>, form: OpenForm) -> Result<Response, Failure> {
     let OpenForm { fields, origin, agent, session } = form;
     let name = fields.get("name");
     let next = Some(fields.get("next")).filter(|path| is_local(path));
+    if !web.engine.config().auth.local {
+        let mut page = login_page(&web, next.map(str::to_owned));
+        page.problem = Some("Nobody signs in with a password here. Use the button.".to_owned());
+        return Ok(render_as(StatusCode::FORBIDDEN, &page));
+    }
     let password = fields.raw("password").to_owned();
     let checked = check_password(&web, name, password, Purpose::SignIn, &origin).await?;
     let refused = match checked {
@@ -118,11 +162,9 @@ async fn sign_in(State(web): State<Web>, form: OpenForm) -> Result<Response, Fai
         refused => refused,
     };
     let page = LoginPage {
-        layout: Layout::outside("Sign in", ""),
         name: Field::of(name),
         problem: refused.words("That name and password do not belong together."),
-        note: None,
-        next: next.map(str::to_owned),
+        ..login_page(&web, next.map(str::to_owned))
     };
     Ok(refused.answer(&page))
 }

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::access::{Checked, check_password, new_password};
 use crate::accounts::{self, AccountError, MIN_PASSWORD, Purpose};
 use crate::domain::actor::{Right, Standing};
+use crate::domain::sign_in::SignInBy;
 use crate::domain::zone::Zone;
 use crate::store::factors::held;
 use crate::store::sessions::SessionRow;
@@ -40,6 +41,10 @@ pub struct AccountPage {
     pub signed_in_at: Option<When>,
     /// Where they are signed in, the last used first.
     pub sessions: Vec<SessionView>,
+    /// They did so at the identity provider.
+    pub elsewhere: bool,
+    /// They have a password here that they can change.
+    pub has_password: bool,
     /// Its value is never filled.
     pub old_password: Field,
     /// Its value is never filled.
@@ -164,6 +169,8 @@ async fn page(web: &Web, who: &Signed) -> Result<AccountPage, Failure> {
         role: who.role.clone(),
         rights: rights_of(&who.role),
         signed_in_at: Some(When::at(who.since, seen)),
+        elsewhere: who.entry.by == SignInBy::Oidc,
+        has_password: who.user.password_hash.is_some(),
         old_password: Field::default(),
         new_password: Field::default(),
         shortest: MIN_PASSWORD,

@@ -30,6 +30,7 @@ pub mod replay;
 pub mod resolve;
 pub mod second;
 pub mod shown;
+mod sso;
 pub mod status;
 pub mod tokens;
 pub mod triage;
@@ -40,7 +41,7 @@ use axum::Router;
 
 use super::Web;
 
-/// The desk's routes. GET changes nothing.
+/// The desk's routes. GET changes nothing, except that coming back from an identity provider signs in.
 pub fn routes() -> Router<Web> {
     Router::new()
         .merge(triage::routes())
@@ -69,6 +70,7 @@ pub fn routes() -> Router<Web> {
         .merge(access::routes())
         .merge(second::routes())
         .merge(confirm::routes())
+        .merge(sso::routes())
         .merge(account::routes())
         .merge(factors::routes())
         .merge(people::routes())

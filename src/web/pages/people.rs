@@ -41,6 +41,8 @@ pub struct PeoplePage {
     pub roles: Vec<Choice>,
     /// The configuration's own roles, and the rights of each.
     pub own_roles: Vec<(String, String)>,
+    /// Some sign in at an identity provider, which decides on their roles.
+    pub elsewhere: bool,
 }
 
 /// One account.
@@ -121,6 +123,7 @@ async fn page(web: &Web, who: &Signed) -> Result<PeoplePage, Failure> {
         name: Field::default(),
         roles: roles(known, Role::Operator.as_str()),
         own_roles: own_roles(known),
+        elsewhere: web.sso.oidc().is_some(),
     })
 }
 

@@ -137,6 +137,8 @@ async fn private_values_are_hidden_wherever_they_are_repeated(db: TestDatabase) 
     assert!(wires[1].contains("\u{2022}\u{2022}\u{2022} is not known"), "{wires:?}");
 }
 
+/// One address that is asked by GET makes a session, as its protocol has it: `security::sso` says what
+/// keeps others from using it.
 async fn looking_at_any_page_changes_nothing(db: TestDatabase) {
     let mut desk = Desk::start(db).await;
     let (refused, letter) = desk.dead_letter("keyed", "order-1").await;

@@ -71,6 +71,8 @@ async fn people_come_change_and_go() {
         (&["user", "add", "ada", "--role", "viewer"][..], "taken"),
         (&["user", "reset", "nobody"], "nobody"),
         (&["user", "add", "token:x", "--role", "viewer"], "colons"),
+        (&["user", "add", "bo", "--role", "king"], "there are viewer, operator, approver and admin"),
+        (&["user", "role", "vera", "king"], "there is no role \"king\""),
     ] {
         let answer = house.dlo(refused);
         assert_eq!(answer.code, Some(1), "{answer:?}");

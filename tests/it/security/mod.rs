@@ -19,5 +19,6 @@ mod second_factor;
 mod secrets_at_rest;
 mod sessions;
 mod sign_in_throttling;
+mod sso;
 mod ssrf;
 mod step_up_and_two_people;

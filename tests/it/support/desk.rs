@@ -139,10 +139,15 @@ impl Desk {
 
     /// After a start with a file that holds these lines of its own, and no others.
     pub(crate) async fn restarted(self, more: &str) -> Self {
-        let config = Arc::new(config(&self.app.database.url, &self.app.destination.base_url(), more));
+        let config = Arc::new(self.configuration(more));
         let db = Db::open(&self.app.database.url).await.unwrap();
         let ambient = Ambient::new(Arc::clone(&self.app.clock) as _, StdRng::seed_from_u64(8));
         Self { app: self.app, router: web::router(Engine::new(db, config, ambient)) }
+    }
+
+    /// A configuration of this desk with these lines.
+    pub(crate) fn configuration(&self, more: &str) -> Config {
+        config(&self.app.database.url, &self.app.destination.base_url(), more)
     }
 
     pub(crate) async fn add(&self, name: &str, role: impl AsRef<str>) {

@@ -9,6 +9,7 @@ pub(crate) mod hooks;
 pub(crate) mod keyboard;
 pub(crate) mod ledger;
 pub(crate) mod phone;
+pub(crate) mod provider;
 pub(crate) mod routes;
 pub(crate) mod served;
 pub(crate) mod tables;
