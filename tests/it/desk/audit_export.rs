@@ -105,7 +105,10 @@ async fn a_long_file_is_whole(db: TestDatabase) {
     assert!(rows[1].contains("number 449") && rows[450].contains("number 0"), "newest first");
     let json = olga.post("/audit/export", &[("actor", "robot"), ("format", "json")]).await.expect(200).json();
     assert_eq!(json["entries"].as_array().map(Vec::len), Some(450));
-    assert_eq!((&json["from"]["seq"], &json["to"]["seq"], &json["count"]), (&1.into(), &450.into(), &450.into()));
+    assert_eq!(
+        (&json["from"]["seq"], &json["to"]["seq"], &json["count"]),
+        (&1.into(), &450.into(), &450.into())
+    );
 }
 
 async fn entries_lead_to_what_they_are_about(db: TestDatabase) {

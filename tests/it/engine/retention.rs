@@ -11,8 +11,8 @@ use dead_letter_office::domain::dead_letter::Resolution;
 use dead_letter_office::domain::lookup::Task;
 use dead_letter_office::domain::operation::OperationState;
 use dead_letter_office::domain::verdict::VerdictKind;
-use dead_letter_office::engine::journal::verify::verify;
 use dead_letter_office::engine::accept::Accepted;
+use dead_letter_office::engine::journal::verify::verify;
 use dead_letter_office::engine::retention::{OPERATIONS, Round};
 use dead_letter_office::store::work::NewWork;
 use uuid::Uuid;
@@ -337,7 +337,8 @@ async fn whole_operations_are_forgotten_unless_something_is_open(db: TestDatabas
         assert_eq!(raw.number(orphans).await, 0, "{table} keeps rows of what is forgotten");
     }
     assert_eq!(raw.number("SELECT count(*) FROM audit WHERE action = 'resolve'").await, 1, "the audit stays");
-    let words = "SELECT count(*) FROM audit_words w JOIN audit a ON a.id = w.audit_id WHERE a.action = 'resolve'";
+    let words =
+        "SELECT count(*) FROM audit_words w JOIN audit a ON a.id = w.audit_id WHERE a.action = 'resolve'";
     assert_eq!(raw.number(words).await, 0, "and what people wrote goes");
     let outcome = verify(app.engine.db(), vec![]).await.unwrap();
     assert_eq!((outcome.faults, outcome.erased), (vec![], 1), "on record, so that the chain is whole");

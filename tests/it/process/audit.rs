@@ -5,7 +5,8 @@ use std::fs;
 use super::{House, sqlite};
 use crate::support::ledger::Raw;
 
-const SCRIPT: &str = "DROP TRIGGER audit_changed; DROP TRIGGER audit_dropped; DROP TRIGGER audit_chain_dropped;";
+const SCRIPT: &str =
+    "DROP TRIGGER audit_changed; DROP TRIGGER audit_dropped; DROP TRIGGER audit_chain_dropped;";
 
 fn house(more: &str) -> House {
     let house = House::empty();
@@ -30,7 +31,8 @@ fn the_audit_is_exported() {
     house.done(&["token", "create", "=shop", "--scope", "read"]);
     let csv = house.done(&["audit", "export"]);
     let rows: Vec<&str> = csv.split_terminator("\r\n").collect();
-    let columns = "id,at,actor,action,operation,dead_letter,subject,reason,result,detail,origin,seq,mac,key_id";
+    let columns =
+        "id,at,actor,action,operation,dead_letter,subject,reason,result,detail,origin,seq,mac,key_id";
     assert_eq!(rows[0], columns);
     assert_eq!(rows.len(), 3, "{csv}");
     assert!(rows[1].contains(",export,") && rows[1].contains(",audit,"), "the export itself: {csv}");
@@ -62,13 +64,21 @@ fn an_exported_file_is_checked() {
     assert!(fine.out.contains("none was taken out"), "{fine:?}");
 
     let lines: Vec<&str> = whole.lines().collect();
-    let without: Vec<&str> = lines.iter().enumerate().filter(|(n, _)| *n != 3).map(|(_, line)| *line).collect();
+    let without: Vec<&str> =
+        lines.iter().enumerate().filter(|(n, _)| *n != 3).map(|(_, line)| *line).collect();
     let dropped = check(&without.join("\n"));
     assert_eq!(dropped.code, Some(1), "{dropped:?}");
-    assert!(dropped.out.contains("The seal does not fit") && dropped.out.contains("No. 2 is missing."), "{dropped:?}");
+    assert!(
+        dropped.out.contains("The seal does not fit") && dropped.out.contains("No. 2 is missing."),
+        "{dropped:?}"
+    );
     let altered = check(&whole.replace("token_create", "token_revoke"));
     assert_eq!(altered.code, Some(1), "{altered:?}");
-    assert!(altered.out.contains("No. 1 (token_revoke by cli:") && altered.out.contains("is not what its link says"), "{altered:?}");
+    assert!(
+        altered.out.contains("No. 1 (token_revoke by cli:")
+            && altered.out.contains("is not what its link says"),
+        "{altered:?}"
+    );
     let words = check(&whole.replace("two", "six"));
     assert!(words.out.contains("another reason or detail than its link says"), "{words:?}");
     // A part is sealed as well: that one of it is gone shows although its numbers have gaps.
@@ -101,8 +111,10 @@ async fn what_was_done_to_the_audit_is_named() {
 
     let mut raw = raw(&house).await;
     raw.script(SCRIPT).await;
-    raw.execute("UPDATE audit SET actor = 'cli:nobody' WHERE id = (SELECT audit_id FROM audit_chain WHERE seq = 2)")
-        .await;
+    raw.execute(
+        "UPDATE audit SET actor = 'cli:nobody' WHERE id = (SELECT audit_id FROM audit_chain WHERE seq = 2)",
+    )
+    .await;
     let altered = house.dlo(&["audit", "verify"]);
     assert_eq!(altered.code, Some(1), "{altered:?}");
     let line = altered.out.lines().next().unwrap_or_default();
@@ -142,7 +154,10 @@ async fn the_head_is_told_to_a_file_that_a_cut_end_shows_by() {
     raw.execute("DELETE FROM audit_chain WHERE seq = 2").await;
     let cut = house.dlo(&["audit", "verify"]);
     assert_eq!(cut.code, Some(1), "{cut:?}");
-    assert!(cut.out.contains("the chain ends at No. 1") && cut.out.contains("its end was cut off"), "{cut:?}");
+    assert!(
+        cut.out.contains("the chain ends at No. 1") && cut.out.contains("its end was cut off"),
+        "{cut:?}"
+    );
 }
 
 #[test]

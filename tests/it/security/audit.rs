@@ -9,6 +9,7 @@ use dead_letter_office::domain::ambient::Ambient;
 use dead_letter_office::domain::keyring::{Keyring, SecretKey};
 use dead_letter_office::engine::journal::anchor::{Anchor, Anchored};
 use dead_letter_office::engine::journal::verify::{FaultKind, Outcome, verify};
+use dead_letter_office::store::accounts::user_by_name;
 use dead_letter_office::store::audit::AuditRow;
 use dead_letter_office::store::{Commit, Db, audit, chain, checks};
 use sqlx::AssertSqlSafe;
@@ -115,7 +116,8 @@ async fn each_altered_field_is_found_and_named(db: TestDatabase) {
         Raw::Postgres(_) => ("'00000000-0000-0000-0000-000000000007'", "'\\x07'"),
     };
     let none = "NULL".to_owned();
-    let text = |column: &str| (format!("{column} || 'x'"), format!("substr({column}, 1, length({column}) - 1)"));
+    let text =
+        |column: &str| (format!("{column} || 'x'"), format!("substr({column}, 1, length({column}) - 1)"));
     for (column, (change, undo)) in [
         ("at", ("at + 1".to_owned(), "at - 1".to_owned())),
         ("actor", text("actor")),
@@ -146,7 +148,10 @@ async fn each_altered_field_is_found_and_named(db: TestDatabase) {
     raw.execute("UPDATE audit_chain SET erased = NULL WHERE seq = 4").await;
     raw.execute("UPDATE audit_chain SET key_id = 'feedfeedfeedfeed' WHERE seq = 4").await;
     assert_eq!(found(&app).await, [fault(FaultKind::UnknownKey, 4, "act_3")]);
-    raw.execute("UPDATE audit_chain SET key_id = (SELECT key_id FROM audit_chain WHERE seq = 1) WHERE seq = 4").await;
+    raw.execute(
+        "UPDATE audit_chain SET key_id = (SELECT key_id FROM audit_chain WHERE seq = 1) WHERE seq = 4",
+    )
+    .await;
     assert_eq!(found(&app).await, []);
     raw.execute(format!("UPDATE audit_chain SET words = {bytes} WHERE seq = 3")).await;
     assert_eq!(found(&app).await, [fault(FaultKind::Altered, 3, "act_2")]);
@@ -165,7 +170,10 @@ async fn dropped_swapped_and_inserted_entries_are_named(db: TestDatabase) {
     // And with it.
     raw.execute("DELETE FROM audit_chain WHERE seq = 2").await;
     let outcome = walk(&app).await;
-    assert_eq!((outcome.faults[0].kind, outcome.faults[0].seq, outcome.faults.len()), (FaultKind::Cut, Some(3), 1));
+    assert_eq!(
+        (outcome.faults[0].kind, outcome.faults[0].seq, outcome.faults.len()),
+        (FaultKind::Cut, Some(3), 1)
+    );
     assert!(outcome.faults[0].words.contains("No. 2"), "{}", outcome.faults[0]);
 
     // Two entries change places, each under the other's link.
@@ -272,7 +280,10 @@ async fn rows_are_only_ever_added(db: TestDatabase) {
             Raw::Postgres(c) => sqlx::query(sql).execute(c).await.err(),
         };
         let error = refused.unwrap_or_else(|| panic!("{statement} went through"));
-        assert!(error.to_string().contains("audit") || error.to_string().contains("only ever added"), "{error}");
+        assert!(
+            error.to_string().contains("audit") || error.to_string().contains("only ever added"),
+            "{error}"
+        );
     }
     assert!(walk(&app).await.is_whole());
 }
@@ -282,7 +293,12 @@ async fn erased_words_are_told_from_lost_ones(db: TestDatabase) {
     let (db, ambient) = (app.engine.db(), app.engine.ambient());
     let mut raw = unguarded(&app).await;
     let mut tx = db.begin().await.unwrap();
-    let mut ids = chain::stretch(&mut tx, 0, 2).await.unwrap().into_iter().map(|link| link.audit_id).collect::<Vec<_>>();
+    let mut ids = chain::stretch(&mut tx, 0, 2)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|link| link.audit_id)
+        .collect::<Vec<_>>();
     let by = row(ambient, "erase_words");
     // One twice, and one that is none's: it counts what there was.
     ids.extend([ids[0], Uuid::nil()]);
@@ -342,7 +358,9 @@ async fn entries_from_before_the_chain_are_adopted(db: TestDatabase) {
     let order = "SELECT a.action FROM audit_chain l JOIN audit a ON a.id = l.audit_id WHERE l.seq IN (1, 2, 300, 301, 302) \
                  ORDER BY l.seq";
     assert_eq!(raw.texts(order).await, ["old_299", "old_298", "old_0", "chain_begin", "new"]);
-    let said = raw.texts("SELECT detail FROM audit_words JOIN audit ON id = audit_id WHERE action = 'chain_begin'").await;
+    let said = raw
+        .texts("SELECT detail FROM audit_words JOIN audit ON id = audit_id WHERE action = 'chain_begin'")
+        .await;
     assert_eq!(said, ["300 entries from before the chain stand at its beginning"]);
 }
 
@@ -407,27 +425,32 @@ async fn without_an_entry_there_is_no_action(db: TestDatabase) {
     let (_, doubtful) = desk.dead_letter("plain", "order-2").await;
     desk.add("otto", Role::Viewer).await;
     let mut admin = desk.signed_in(Role::Admin).await;
+    let mut tx = desk.app.engine.db().read().await.unwrap();
+    let otto = user_by_name(&mut tx, "otto").await.unwrap().expect("otto");
+    drop(tx);
+    let person = format!("/people/{}", otto.id);
     let mut raw = desk.app.raw().await;
-    let otto = raw.texts("SELECT name FROM users WHERE name = 'otto'").await;
-    assert_eq!(otto, ["otto"]);
-    let people = admin.get("/people").await.expect(200).text;
-    let at = people.find("/people/").expect("a person's form");
-    let person = people[at..].split('"').next().unwrap_or_default().trim_end_matches("/role").to_owned();
     let cause = raw.texts("SELECT cause FROM dead_letters ORDER BY cause LIMIT 1").await.remove(0);
+    let form = admin.get(&format!("/dead-letters/{doubtful}/override")).await.expect(200).words();
+    let typed =
+        form.split("Type ").nth(1).and_then(|rest| rest.split(' ').next()).expect("what to type").to_owned();
     broken(&desk.app).await;
     let before = business(&desk.app).await;
     let letters = |what: &str| format!("/dead-letters/{letter}/{what}");
     let acts: Vec<(String, Vec<(&str, &str)>)> = vec![
         (letters("replay"), vec![]),
         (letters("resolve"), vec![("resolution", "not_needed")]),
-        (letters("assign"), vec![("to", "me"), ("assignee", "me")]),
-        (letters("note"), vec![("note", "hello"), ("text", "hello")]),
-        (format!("/dead-letters/{doubtful}/override"), vec![("mode", "new_effect"), ("confirm", "yes")]),
+        (letters("assign"), vec![("to", "admin")]),
+        (letters("note"), vec![("note", "hello")]),
+        (
+            format!("/dead-letters/{doubtful}/override"),
+            vec![("mode", "new_effect"), ("typed", typed.as_str()), ("accept_duplicate", "true")],
+        ),
         (format!("/operations/{operation}/payload"), vec![]),
         (format!("/operations/{operation}/unmasked"), vec![]),
         (format!("/operations/{operation}/evidence.json"), vec![]),
         ("/destinations/keyed/pause".to_owned(), vec![]),
-        (format!("/causes/{cause}/note"), vec![("note", "x"), ("text", "x")]),
+        (format!("/causes/{cause}/note"), vec![("note", "x")]),
         (format!("{person}/disable"), vec![]),
         (format!("{person}/link"), vec![]),
         (format!("{person}/role"), vec![("role", "operator")]),
@@ -439,12 +462,21 @@ async fn without_an_entry_there_is_no_action(db: TestDatabase) {
     let mut failed = 0;
     for (number, (path, fields)) in acts.into_iter().enumerate() {
         let action_id = format!("0198c0de-0000-7000-8000-{number:012}");
-        let mut all = vec![("csrf", csrf.as_str()), ("action_id", action_id.as_str()), ("reason", "they asked")];
+        let mut all =
+            vec![("csrf", csrf.as_str()), ("action_id", action_id.as_str()), ("reason", "they asked")];
         all.extend(fields);
         let reply = admin.post_bare(&path, &all).await;
-        assert!(reply.status.is_server_error() || reply.status == 422, "{path}: {} {}", reply.status, reply.text);
+        assert!(
+            reply.status.is_server_error() || reply.status == 422,
+            "{path}: {} {}",
+            reply.status,
+            reply.text
+        );
         failed += usize::from(reply.status.is_server_error());
-        assert!(!reply.text.contains("anna@example.com"), "{path} shows what nobody is on record to have seen");
+        assert!(
+            !reply.text.contains("anna@example.com"),
+            "{path} shows what nobody is on record to have seen"
+        );
         assert_eq!(business(&desk.app).await, before, "{path} changed something");
     }
     assert!(failed >= 12, "{failed} came as far as the audit");
@@ -468,7 +500,10 @@ async fn heads_are_told_to_a_file_and_to_an_address(db: TestDatabase) {
     let path = folder.path().join("heads");
     let app = TestApp::configured(
         db,
-        &format!("[audit]\nanchor_file = \"{}\"\nanchor_url = \"{{destination}}/plain/heads\"", path.display()),
+        &format!(
+            "[audit]\nanchor_file = \"{}\"\nanchor_url = \"{{destination}}/plain/heads\"",
+            path.display()
+        ),
     )
     .await;
     let (db, ambient) = (app.engine.db(), app.engine.ambient());
@@ -504,7 +539,10 @@ async fn pages_tell_how_the_chain_stands(db: TestDatabase) {
     let mut vera = desk.signed_in(Role::Viewer).await;
     let status = vera.get("/status").await.expect(200);
     let section = status.first("section[aria-labelledby=chain]");
-    assert!(section.contains("Entries in its chain 2") && section.contains("not yet: run dlo audit verify"), "{section}");
+    assert!(
+        section.contains("Entries in its chain 2") && section.contains("not yet: run dlo audit verify"),
+        "{section}"
+    );
     let audit = vera.get("/audit").await.expect(200);
     assert!(audit.first("table.audit tbody tr").contains("No. 2"), "{}", audit.words());
     let db = desk.app.engine.db();
