@@ -46,12 +46,11 @@ pub(super) async fn run(context: &Context, args: Args) -> anyhow::Result<()> {
     let mut page = String::new();
     if let Some(path) = &context.config.audit.anchor_file {
         let lines = anchors(path)?;
+        let shown = path.display();
         match &lines {
-            Some(lines) => {
-                writeln!(page, "Compared with {} from {}.", counted(lines.len(), "head"), path.display())?
-            }
-            None => writeln!(page, "{} is not there: nothing was compared with it.", path.display())?,
-        }
+            Some(lines) => writeln!(page, "Compared with {} from {shown}.", counted(lines.len(), "head")),
+            None => writeln!(page, "{shown} is not there: nothing was compared with it."),
+        }?;
         told.extend(lines.unwrap_or_default());
     }
     let outcome = verify(&context.db, told).await?;

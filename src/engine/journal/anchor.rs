@@ -46,7 +46,7 @@ impl Anchored {
 
     /// In words, where it stands in a sentence about what was told.
     pub(super) fn when(&self) -> String {
-        self.at.map_or_else(|| "as you say".to_owned(), |at| format!("at {}", at.rfc3339()))
+        self.at.map_or_else(|| "by --head".to_owned(), |at| format!("at {}", at.rfc3339()))
     }
 
     /// From a line; absent when it is none.

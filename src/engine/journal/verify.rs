@@ -135,7 +135,7 @@ pub async fn verify(db: &Db, mut told: Vec<Anchored>) -> Result<Outcome, StoreEr
         let stretch = chain::stretch(&mut tx, walk.seq, STRETCH).await?;
         if stretch.is_empty() {
             let (strangers, count) = chain::unlinked(&mut tx, NAMED).await?;
-            return Ok(walk.end(strangers, count));
+            return Ok(walk.end(&strangers, count));
         }
         for walked in stretch {
             let listed = match &walked.erased {
@@ -255,7 +255,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Behind the last link: what was cut off, what has no link, and what stands in another's place.
-    fn end(mut self, strangers: Vec<AuditRow>, count: i64) -> Outcome {
+    fn end(mut self, strangers: &[AuditRow], count: i64) -> Outcome {
         for (place, belongs) in moved::places(&self.keys, &self.suspects) {
             if let Some(fault) = self.outcome.faults.get_mut(place) {
                 fault.kind = FaultKind::Moved;
@@ -281,7 +281,7 @@ impl<'a> Walk<'a> {
             self.outcome.fault(FaultKind::NoChain, None, words);
             return self.outcome;
         }
-        for row in &strangers {
+        for row in strangers {
             let words = "it has no link: somebody else wrote it, or its link was removed".to_owned();
             let (id, entry) = (Some(row.id), Some(entry(row)));
             self.outcome.push(Fault { kind: FaultKind::Inserted, seq: None, id, entry, words });

@@ -9,6 +9,7 @@ use dead_letter_office::domain::ambient::Ambient;
 use dead_letter_office::domain::keyring::{Keyring, SecretKey};
 use dead_letter_office::engine::journal::anchor::{Anchor, Anchored};
 use dead_letter_office::engine::journal::verify::{FaultKind, Outcome, verify};
+use dead_letter_office::store::accounts::user_by_name;
 use dead_letter_office::store::audit::AuditRow;
 use dead_letter_office::store::{Commit, Db, audit, chain, checks};
 use sqlx::AssertSqlSafe;
@@ -424,27 +425,32 @@ async fn without_an_entry_there_is_no_action(db: TestDatabase) {
     let (_, doubtful) = desk.dead_letter("plain", "order-2").await;
     desk.add("otto", Role::Viewer).await;
     let mut admin = desk.signed_in(Role::Admin).await;
+    let mut tx = desk.app.engine.db().read().await.unwrap();
+    let otto = user_by_name(&mut tx, "otto").await.unwrap().expect("otto");
+    drop(tx);
+    let person = format!("/people/{}", otto.id);
     let mut raw = desk.app.raw().await;
-    let otto = raw.texts("SELECT name FROM users WHERE name = 'otto'").await;
-    assert_eq!(otto, ["otto"]);
-    let people = admin.get("/people").await.expect(200).text;
-    let at = people.find("/people/").expect("a person's form");
-    let person = people[at..].split('"').next().unwrap_or_default().trim_end_matches("/role").to_owned();
     let cause = raw.texts("SELECT cause FROM dead_letters ORDER BY cause LIMIT 1").await.remove(0);
+    let form = admin.get(&format!("/dead-letters/{doubtful}/override")).await.expect(200).words();
+    let typed =
+        form.split("Type ").nth(1).and_then(|rest| rest.split(' ').next()).expect("what to type").to_owned();
     broken(&desk.app).await;
     let before = business(&desk.app).await;
     let letters = |what: &str| format!("/dead-letters/{letter}/{what}");
     let acts: Vec<(String, Vec<(&str, &str)>)> = vec![
         (letters("replay"), vec![]),
         (letters("resolve"), vec![("resolution", "not_needed")]),
-        (letters("assign"), vec![("to", "me"), ("assignee", "me")]),
-        (letters("note"), vec![("note", "hello"), ("text", "hello")]),
-        (format!("/dead-letters/{doubtful}/override"), vec![("mode", "new_effect"), ("confirm", "yes")]),
+        (letters("assign"), vec![("to", "admin")]),
+        (letters("note"), vec![("note", "hello")]),
+        (
+            format!("/dead-letters/{doubtful}/override"),
+            vec![("mode", "new_effect"), ("typed", typed.as_str()), ("accept_duplicate", "true")],
+        ),
         (format!("/operations/{operation}/payload"), vec![]),
         (format!("/operations/{operation}/unmasked"), vec![]),
         (format!("/operations/{operation}/evidence.json"), vec![]),
         ("/destinations/keyed/pause".to_owned(), vec![]),
-        (format!("/causes/{cause}/note"), vec![("note", "x"), ("text", "x")]),
+        (format!("/causes/{cause}/note"), vec![("note", "x")]),
         (format!("{person}/disable"), vec![]),
         (format!("{person}/link"), vec![]),
         (format!("{person}/role"), vec![("role", "operator")]),

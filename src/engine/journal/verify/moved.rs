@@ -17,19 +17,17 @@ pub(super) fn places(keys: &HashMap<String, Option<ChainKey>>, suspects: &[Suspe
         suspects.iter().flat_map(|suspect| [&suspect.previous[..], &suspect.walked.mac[..]]).collect();
     let belongs = |moved: &Suspect| {
         let row = moved.walked.row.as_ref()?;
-        let others = suspects.iter().filter(|other| other.walked.seq != moved.walked.seq);
-        others
-            .filter_map(|other| {
-                let key = keys.get(&other.walked.key_id)?.as_ref()?;
-                let seq = other.walked.seq;
-                // Its words' digest moved along with it, or stayed with the link.
-                let fits = [moved, other].iter().any(|link| {
-                    let facts = row.facts(seq, &link.walked.words, link.walked.erased.as_deref());
-                    befores.iter().any(|before| key.link(before, &facts) == link.walked.mac)
-                });
-                fits.then_some(seq)
-            })
-            .next()
+        let mut others = suspects.iter().filter(|other| other.walked.seq != moved.walked.seq);
+        others.find_map(|other| {
+            let key = keys.get(&other.walked.key_id)?.as_ref()?;
+            let seq = other.walked.seq;
+            // Its words' digest moved along with it, or stayed with the link.
+            let fits = [moved, other].iter().any(|link| {
+                let facts = row.facts(seq, &link.walked.words, link.walked.erased.as_deref());
+                befores.iter().any(|before| key.link(before, &facts) == link.walked.mac)
+            });
+            fits.then_some(seq)
+        })
     };
     suspects.iter().filter_map(|suspect| Some((suspect.place, belongs(suspect)?))).collect()
 }
