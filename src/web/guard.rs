@@ -265,7 +265,7 @@ async fn signed(parts: &mut Parts, web: &Web) -> Result<Option<Found>, Failure> 
         }
         return Ok(None);
     };
-    Ok(Some(Found { who: Signed { user, entry, csrf, since, origin, now, session }, now, seen }))
+    Ok(Some(Found { who: Signed { user, csrf, since, entry, origin, now, session }, now, seen }))
 }
 
 /// The address that a request came from.
