@@ -1,7 +1,7 @@
 //! Which passwords are easy to guess, and how to say it. The estimate and its lists (30,000 common
 //! passwords, names, words, rows of keys, dates) are zxcvbn's; the words are ours.
 
-use zxcvbn::feedback::{Suggestion, Warning};
+use zxcvbn::feedback::{Feedback, Suggestion, Warning};
 use zxcvbn::zxcvbn;
 
 /// Guesses that a password must be worth: as many as eight characters of pure chance are. Each costs
@@ -22,12 +22,12 @@ pub(super) fn why(password: &str, near: &[String]) -> Option<String> {
         return None;
     }
     let feedback = found.feedback();
-    let wrong = feedback.and_then(|feedback| feedback.warning()).map_or(
+    let wrong = feedback.and_then(Feedback::warning).map_or(
         "this password is easy to guess: it is, or is close to, a common one, your name or the desk's",
         warning,
     );
     // One piece of advice is read; the first that says more than "make it longer" is the best.
-    let advice = feedback.map_or(&[][..], |feedback| feedback.suggestions()).iter().copied().map(suggestion);
+    let advice = feedback.map_or(&[][..], Feedback::suggestions).iter().copied().map(suggestion);
     let advice = advice.max_by_key(|words| *words != LONGER).unwrap_or(LONGER);
     let longer = if advice == LONGER { "" } else { LONGER };
     Some(format!("{wrong}. {advice} {longer}").trim_end().to_owned())

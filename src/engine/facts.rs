@@ -40,7 +40,9 @@ impl Facts {
             format!("{request:?}"),
         ];
         Self(parts.map(|part| {
-            Sha256::digest(part.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+            let mut first = [0; 8];
+            first.copy_from_slice(&Sha256::digest(part.as_bytes())[..8]);
+            format!("{:016x}", u64::from_be_bytes(first))
         }))
     }
 
