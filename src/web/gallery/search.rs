@@ -10,7 +10,7 @@ use crate::web::pages::audit::{AuditPage, AuditRow};
 use crate::web::pages::operations::{OperationRow, OperationsPage};
 use crate::web::pages::people::{OneTimeLink, PeoplePage, PersonRow, roles};
 use crate::web::pages::status::{LaneRow, NodeRow, RefusedRow, SourceRow, StatusPage};
-use crate::web::view::{Fact, Field, Reference};
+use crate::web::view::{Fact, Field, Reference, When};
 
 pub(super) fn operations(w: &Words, found: bool) -> OperationsPage {
     let row =
@@ -138,7 +138,7 @@ pub(super) fn audit(w: &Words) -> AuditPage {
 }
 
 pub(super) fn people(w: &Words) -> PeoplePage {
-    let row = |name: &str, role, active, seen, own| PersonRow {
+    let row = |name: &str, role, active, seen: Option<When>, own| PersonRow {
         path: "/people/01987c3e".into(),
         field: format!("role-{}", name.replace('.', "-")),
         roles: roles(role),

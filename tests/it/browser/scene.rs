@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use dead_letter_office::accounts::{self, By};
 use dead_letter_office::demo::destination::Behaviour;
 use dead_letter_office::domain::actor::{Actor, Role};
+use dead_letter_office::store::accounts::user_by_name;
 use url::form_urlencoded::byte_serialize;
 
 use super::stage::{Stage, Texts, orders, plain};
@@ -47,6 +48,11 @@ impl Scene {
         accounts::disable(db, ambient, &gone, &by).await.unwrap();
         let link = accounts::make_link(db, ambient, Some(&hand), &by).await.unwrap();
 
+        let mut tx = db.read().await.unwrap();
+        let row = user_by_name(&mut tx, &boss).await.unwrap().expect("the administrator");
+        drop(tx);
+        accounts::begin_app(db, ambient, &row).await.unwrap();
+
         let stage = Stage { served: &served, text, hand };
         let doubt = || Behaviour::CloseAfterRead { effect: true };
         let (done, replayed) = stage.replayed("order-10440").await;
@@ -73,6 +79,8 @@ impl Scene {
         let form = |name, route: &'static str, id| page(name, route, route.replace("{id}", &format!("{id}")));
         let doors = vec![
             fixed("login", "/login"),
+            // Without a password before it, it leads to the one before.
+            fixed("login-second", "/login/second"),
             page("setup", "/setup/{token}", format!("/setup/{link}")),
             fixed("nothing", "/nothing/here"),
         ];
@@ -122,6 +130,9 @@ impl Scene {
             fixed("audit", "/audit"),
             fixed("people", "/people"),
             fixed("account", "/account"),
+            fixed("account-second-factor", "/account/second-factor"),
+            fixed("account-app", "/account/second-factor/app"),
+            page("account-confirm", "/confirm", "/confirm?next=%2Faudit".to_owned()),
         ];
         Self { served, doors, pages, boss }
     }

@@ -268,11 +268,12 @@ async fn mfa_a_reset_link_does_not_go_around_it(db: TestDatabase) {
     let (phone, _) = desk.signed_in(Role::Operator).await.sets_up_app().await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
     let actor = Actor::Cli { user: "root".into() };
-    let link = accounts::make_link(db, ambient, Some("operator"), &By { actor: &actor, origin: "cli" }).await;
+    let by = By { actor: &actor, origin: "cli" };
+    let link = accounts::make_link(db, ambient, Some("operator"), &by).await.unwrap();
     desk.app.clock.advance(MINUTE);
     let mut thief = desk.nobody();
-    let set = thief.post_bare(&format!("/setup/{}", link.unwrap()), &[("password", "a new password of mine")]);
-    assert_eq!(set.await.location(), "/login/second");
+    let set = thief.post_bare(&format!("/setup/{link}"), &[("password", "a new password of mine")]).await;
+    assert_eq!(set.location(), "/login/second");
     assert!(!thief.is_in().await);
     assert_eq!(thief.gives(&phone.code(desk.app.engine.ambient().now())).await.location(), "/");
 }

@@ -33,13 +33,22 @@ impl Served {
         Self::configured("").await
     }
 
+    /// Reached by a name, as passkeys need it.
+    pub(crate) async fn named() -> Self {
+        Self::reached_at("localhost", "").await
+    }
+
     /// With more lines for the configuration's end.
     pub(crate) async fn configured(more: &str) -> Self {
+        Self::reached_at("127.0.0.1", more).await
+    }
+
+    async fn reached_at(host: &str, more: &str) -> Self {
         install_crypto();
         let database = TestDatabase::sqlite();
         let destination = UnreliableDestination::start(([127, 0, 0, 1], 0).into(), 1).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let url = format!("http://{host}:{}", listener.local_addr().unwrap().port());
         let mut config = config(&database.url, &destination.base_url(), more);
         config.server.public_url = url.parse().unwrap();
         let db = Db::open(&database.url).await.unwrap();
