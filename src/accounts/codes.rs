@@ -107,7 +107,13 @@ fn totp(secret: &[u8], issuer: &str, name: &str) -> Result<Totp, AccountError> {
 }
 
 /// The step whose code this is, if it is one at this moment.
-fn step_of(db: &Db, user: Uuid, row: TotpRow, code: &str, now: Timestamp) -> Result<Option<i64>, AccountError> {
+fn step_of(
+    db: &Db,
+    user: Uuid,
+    row: TotpRow,
+    code: &str,
+    now: Timestamp,
+) -> Result<Option<i64>, AccountError> {
     let secret = row.envelope().open(db.keyring()?, &belongs(user))?;
     let seconds = u64::try_from(now.as_micros() / 1_000_000).unwrap_or(0);
     let step = totp(secret.expose_secret(), "", "")?.check(code, seconds);
@@ -172,7 +178,12 @@ pub async fn confirm_app(
 }
 
 /// Forgets somebody's own app.
-pub async fn turn_off_app(db: &Db, ambient: &Ambient, user: &UserRow, by: &By<'_>) -> Result<(), AccountError> {
+pub async fn turn_off_app(
+    db: &Db,
+    ambient: &Ambient,
+    user: &UserRow,
+    by: &By<'_>,
+) -> Result<(), AccountError> {
     let mut tx = db.begin().await?;
     if !factors::delete_totp(&mut tx, user.id).await? {
         return Err(AccountError::Unknown("authenticator app".to_owned()));
@@ -349,7 +360,9 @@ mod tests {
         let code = recovery_code(&Ambient::system());
         assert_eq!(code.len(), CODE + 3);
         let wanted = recovery_hash(user, &code);
-        for copied in [code.to_uppercase(), code.replace('-', " "), code.replace('-', ""), code.replace('0', "O")] {
+        for copied in
+            [code.to_uppercase(), code.replace('-', " "), code.replace('-', ""), code.replace('0', "O")]
+        {
             assert_eq!(recovery_hash(user, &copied), wanted, "{copied}");
         }
         assert_ne!(recovery_hash(Uuid::max(), &code), wanted, "each is one person's");

@@ -43,7 +43,8 @@ impl Site {
         if public_url.scheme() != "https" && !local {
             return Err(NoPasskeys::Plain);
         }
-        let built = WebauthnBuilder::new(name, public_url).and_then(|it| it.rp_name("Dead Letter Office").build());
+        let built =
+            WebauthnBuilder::new(name, public_url).and_then(|it| it.rp_name("Dead Letter Office").build());
         built.map(Self).map_err(|_| NoPasskeys::Number)
     }
 }
@@ -91,10 +92,8 @@ pub async fn ask_new(
     }
     let known: Vec<_> = rows.iter().map(passkey).collect::<Result<_, _>>()?;
     let known = known.iter().map(|key| key.cred_id().clone()).collect();
-    let (challenge, state) = site
-        .0
-        .start_passkey_registration(user.id, &user.name, &user.name, Some(known))
-        .map_err(defect)?;
+    let (challenge, state) =
+        site.0.start_passkey_registration(user.id, &user.name, &user.name, Some(known)).map_err(defect)?;
     Asked::new(&challenge, state)
 }
 
@@ -119,7 +118,9 @@ pub async fn add(
 ) -> Result<Added, AccountError> {
     let name = checked_label(name)?;
     let (answer, state) = answer;
-    let Ok(answer) = serde_json::from_str::<RegisterPublicKeyCredential>(answer) else { return Ok(Added::Wrong) };
+    let Ok(answer) = serde_json::from_str::<RegisterPublicKeyCredential>(answer) else {
+        return Ok(Added::Wrong);
+    };
     let key = match site.0.finish_passkey_registration(&answer, state) {
         Ok(key) => key,
         Err(error) => {
@@ -207,7 +208,8 @@ pub async fn check(
                 }
                 let data = serde_json::to_string(&key).map_err(defect)?;
                 factors::use_passkey(&mut tx, row.id, &data, ambient.now()).await?;
-                note(&mut tx, ambient, &by, purpose.action(), &format!("with the passkey {}", row.name)).await?;
+                note(&mut tx, ambient, &by, purpose.action(), &format!("with the passkey {}", row.name))
+                    .await?;
                 tx.commit(Commit::Account).await?;
                 return Ok(true);
             }

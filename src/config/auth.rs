@@ -32,12 +32,12 @@ pub(super) fn read(table: Option<Table<'_>>) -> Auth {
     if longest < idle {
         table.mistake("longest", "must not be shorter than idle");
     }
-    let second_factor = table.list("second_factor").into_iter().filter_map(role).collect();
+    let second_factor = table.list("second_factor").iter().filter_map(role).collect();
     table.finish();
     Auth { idle, longest, second_factor }
 }
 
-fn role(item: Item<'_>) -> Option<Role> {
+fn role(item: &Item<'_>) -> Option<Role> {
     let name = item.text()?;
     let role = name.parse().ok();
     if role.is_none() {

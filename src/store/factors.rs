@@ -79,12 +79,7 @@ pub async fn totp(tx: &mut Tx, user: Uuid) -> Result<Option<TotpRow>, StoreError
 
 /// Stores a new secret in the place of one that was never confirmed; false when a confirmed one is
 /// there.
-pub async fn put_totp(
-    tx: &mut Tx,
-    user: Uuid,
-    secret: &Envelope,
-    at: Timestamp,
-) -> Result<bool, StoreError> {
+pub async fn put_totp(tx: &mut Tx, user: Uuid, secret: &Envelope, at: Timestamp) -> Result<bool, StoreError> {
     const SQL: &str = "INSERT INTO totps (user_id, key_id, wrapped, sealed, made_at, last_step) \
         VALUES ($1, $2, $3, $4, $5, 0) ON CONFLICT (user_id) DO UPDATE SET key_id = excluded.key_id, \
         wrapped = excluded.wrapped, sealed = excluded.sealed, made_at = excluded.made_at \
@@ -121,7 +116,12 @@ pub async fn delete_totp(tx: &mut Tx, user: Uuid) -> Result<bool, StoreError> {
 }
 
 /// Puts new recovery codes in the place of all that there were.
-pub async fn put_codes(tx: &mut Tx, user: Uuid, hashes: &[[u8; 32]], at: Timestamp) -> Result<(), StoreError> {
+pub async fn put_codes(
+    tx: &mut Tx,
+    user: Uuid,
+    hashes: &[[u8; 32]],
+    at: Timestamp,
+) -> Result<(), StoreError> {
     delete_codes(tx, user).await?;
     let sql = format!(
         "INSERT INTO recovery_codes (user_id, hash, made_at) VALUES {}",

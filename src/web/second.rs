@@ -177,7 +177,9 @@ fn recovery(left: i64) -> String {
         1 => "1 is left".to_owned(),
         many => format!("{many} are left"),
     };
-    format!("You used a recovery code; {left}. If it was not you, or your phone is lost, change your second factor.")
+    format!(
+        "You used a recovery code; {left}. If it was not you, or your phone is lost, change your second factor."
+    )
 }
 
 /// Asks for one of somebody's passkeys: the options for their browser; absent where there is none,

@@ -33,7 +33,11 @@ pub(super) fn factors(w: &Words, some: bool) -> FactorsPage {
         waiting: !some,
         passkeys: if some { vec![key("work laptop", Some(ago(600))), key("key ring", None)] } else { vec![] },
         no_passkeys: (!some).then(|| w.t("Passkeys need https, and the desk is reached over plain http.")),
-        name: if some { Field::wrong(w.t("x"), w.t("A passkey\u{2019}s name has 1 to 64 characters.")) } else { Field::default() },
+        name: if some {
+            Field::wrong(w.t("x"), w.t("A passkey\u{2019}s name has 1 to 64 characters."))
+        } else {
+            Field::default()
+        },
         codes: some.then_some(9),
         codes_made: 10,
     }
@@ -42,7 +46,9 @@ pub(super) fn factors(w: &Words, some: bool) -> FactorsPage {
 pub(super) fn app(w: &Words) -> AppPage {
     AppPage {
         layout: layout(w, "Set up an authenticator app", Section::Account),
-        picture: Picture::of("otpauth://totp/Dead%20Letter%20Office:anna.k?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"),
+        picture: Picture::of(
+            "otpauth://totp/Dead%20Letter%20Office:anna.k?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ",
+        ),
         secret: "GEZD GNBV GY3T QOJQ GEZD GNBV GY3T QOJQ".into(),
         code: Field::wrong("", w.t("That is not the code that stands now.")),
     }
@@ -70,14 +76,20 @@ pub(super) fn confirm(w: &Words, own: bool) -> ConfirmPage {
             passkey: true,
         }
     } else {
-        Ways::Provider("/login/oidc?confirm=1&next=%2F".into(), vec![("Reason".to_owned(), w.t("They know."))])
+        Ways::Provider(
+            "/login/oidc?confirm=1&next=%2F".into(),
+            vec![("Reason".to_owned(), w.t("They know."))],
+        )
     };
     ConfirmPage {
         layout: layout(w, "Confirm that it is you", Section::Account),
         name: w.t("anna.k"),
         what: w.t("Then the override of 6be2d310 goes on as you filled it in."),
         action: "/dead-letters/01987c3e/override".into(),
-        carried: vec![("action_id".to_owned(), "01987c3e".to_owned()), ("reason".to_owned(), w.t("They know."))],
+        carried: vec![
+            ("action_id".to_owned(), "01987c3e".to_owned()),
+            ("reason".to_owned(), w.t("They know.")),
+        ],
         by,
         problem: w.some("That passkey was not taken. Try again."),
         back: Reference::here("Cancel", "/dead-letters/01987c3e/override"),

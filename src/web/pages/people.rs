@@ -248,7 +248,8 @@ async fn remove_second(
     let action = format!("/people/{}/second-factor", user.id);
     let what = format!("Then the second factor of {} is removed.", user.name);
     if let Some(page) =
-        confirm::fresh(&web, &mut who, &fields, &Asks { action: &action, what: &what, back: "/people" }).await?
+        confirm::fresh(&web, &mut who, &fields, &Asks { action: &action, what: &what, back: "/people" })
+            .await?
     {
         return Ok(page);
     }

@@ -108,7 +108,6 @@ async fn mfa_an_app_is_set_up_and_asked_for_without_script() {
         .with_secret(totp_rs::Secret::try_from_base32(&secret).unwrap())
         .build()
         .unwrap();
-    keeps_the_rules(&browser, "second-factor-app").await;
     browser.fill_label("Code", &totp.generate_current().to_string()).await;
     browser.click_text("button", "Confirm the app").await;
     browser.wait_for_text("Your app is set up").await;

@@ -103,7 +103,8 @@ async fn mfa_a_step_is_used_once_and_the_clocks_may_differ_by_one(db: TestDataba
         olga.sign_in("operator", PASSWORD).await;
         tries.push((steps, olga.gives(&at(steps)).await.status.as_u16()));
     }
-    let wanted = [(-2, 422), (2, 422), (-1, 303), (-1, 422), (0, 303), (1, 303), (0, 422), (-1, 422), (1, 422)];
+    let wanted =
+        [(-2, 422), (2, 422), (-1, 303), (-1, 422), (0, 303), (1, 303), (0, 422), (-1, 422), (1, 422)];
     assert_eq!(tries, wanted);
 }
 
@@ -155,7 +156,8 @@ async fn mfa_half_a_sign_in_opens_nothing(db: TestDatabase) {
         |path: &str| !["/api/", "/hooks/", "/static/", "/login"].iter().any(|start| path.starts_with(start));
     let mut asked = 0;
     for (method, path) in routes().into_iter().filter(|(_, path)| for_people(path)) {
-        let path = path.replace("{id}", &letter.to_string()).replace("{token}", "x").replace("{name}", "plain");
+        let path =
+            path.replace("{id}", &letter.to_string()).replace("{token}", "x").replace("{name}", "plain");
         let mut nobody = desk.nobody();
         half.cookie = Some(cookie.clone());
         let (theirs, nobodys) = match method {
@@ -169,7 +171,11 @@ async fn mfa_half_a_sign_in_opens_nothing(db: TestDatabase) {
     assert!(asked > 50, "{asked}");
     assert_eq!(everything(&desk.app).await, before);
     half.cookie = Some(cookie);
-    assert_eq!(half.gives(&phone.code(desk.app.engine.ambient().now())).await.location(), "/", "it was one all the time");
+    assert_eq!(
+        half.gives(&phone.code(desk.app.engine.ambient().now())).await.location(),
+        "/",
+        "it was one all the time"
+    );
 }
 
 async fn mfa_half_a_sign_in_lapses_and_ends_with_the_others(db: TestDatabase) {
@@ -286,7 +292,8 @@ async fn mfa_a_role_can_demand_it(db: TestDatabase) {
     let before = business(&desk.app).await;
     let mut asked = 0;
     for (method, path) in routes() {
-        let open = ["/api/", "/hooks/", "/static/", "/setup/", "/account/second-factor", "/confirm", "/logout"];
+        let open =
+            ["/api/", "/hooks/", "/static/", "/setup/", "/account/second-factor", "/confirm", "/logout"];
         let doors = ["/healthz", "/readyz", "/login/second"];
         if open.iter().any(|start| path.starts_with(start)) || doors.contains(&&*path) {
             continue;
@@ -307,7 +314,11 @@ async fn mfa_a_role_can_demand_it(db: TestDatabase) {
     assert!(anton.is_in().await);
     assert!(!anton.get("/account/second-factor").await.words().contains("Your role needs one"));
     anton.post("/account/second-factor/app/off", &[]).await.location();
-    assert_eq!(anton.get("/").await.location(), "/account/second-factor", "nor can it be turned off for good");
+    assert_eq!(
+        anton.get("/").await.location(),
+        "/account/second-factor",
+        "nor can it be turned off for good"
+    );
     assert_eq!(codes.len(), 10);
 }
 
@@ -353,7 +364,11 @@ async fn mfa_what_is_grave_needs_a_fresh_sign_in(db: TestDatabase) {
         let sent: Vec<(&str, &str)> = sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let reply = boss.post_bare(path, &sent).await.expect(422);
         assert!(reply.words().contains("Confirm that it is you"), "{path}: {}", reply.words());
-        assert_eq!(reply.all(&format!("form[action=\"{path}\"]")).len(), 1, "it goes on to where it was going");
+        assert_eq!(
+            reply.all(&format!("form[action=\"{path}\"]")).len(),
+            1,
+            "it goes on to where it was going"
+        );
         for (name, value) in fields {
             assert_eq!(reply.field(name), value, "{path}");
         }
@@ -404,7 +419,10 @@ async fn mfa_a_fresh_sign_in_takes_both_factors(db: TestDatabase) {
     for (fields, words) in tries {
         let reply = olga.post("/confirm", fields).await.expect(422);
         assert!(reply.words().contains(words), "{fields:?}: {}", reply.words());
-        assert!(!reply.text.contains(PASSWORD) && !reply.text.contains(&code), "what is secret is not sent back");
+        assert!(
+            !reply.text.contains(PASSWORD) && !reply.text.contains(&code),
+            "what is secret is not sent back"
+        );
     }
     let fields = [("password", PASSWORD), ("code", &*code), ("next", "/audit")];
     assert_eq!(olga.post("/confirm", &fields).await.location(), "/audit");
@@ -418,7 +436,10 @@ async fn mfa_a_fresh_sign_in_takes_both_factors(db: TestDatabase) {
     olga.post("/account/second-factor/app/off", &fields).await.location();
     let page = olga.get("/account/second-factor").await.expect(200);
     let words = page.words();
-    assert!(words.contains("You used a recovery code; 9 are left.") && words.contains("is turned off"), "{words}");
+    assert!(
+        words.contains("You used a recovery code; 9 are left.") && words.contains("is turned off"),
+        "{words}"
+    );
 }
 
 async fn mfa_an_admin_removes_what_was_lost(db: TestDatabase) {
@@ -461,7 +482,8 @@ async fn mfa_no_secret_can_be_read_in_the_database(db: TestDatabase) {
     let code = phone.code(desk.app.engine.ambient().now());
     let done = olga.post("/account/second-factor/app/confirm", &[("code", &code)]).await.expect(200);
     let codes = done.all(".codes li");
-    let dump: String = everything(&desk.app).await.into_iter().map(|(table, row)| format!("{table} {row}\n")).collect();
+    let dump: String =
+        everything(&desk.app).await.into_iter().map(|(table, row)| format!("{table} {row}\n")).collect();
     let dump = dump.to_lowercase();
     assert!(dump.contains("totps") && dump.contains("recovery_codes"), "both are stored");
     let mut planted = vec![text.to_lowercase(), hex, code];

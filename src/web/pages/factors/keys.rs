@@ -92,11 +92,7 @@ async fn made(
     CodesPage::or_back(web, who, codes).await
 }
 
-async fn remove(
-    State(web): State<Web>,
-    Path(id): Path<String>,
-    posted: Posted,
-) -> Result<Response, Failure> {
+async fn remove(State(web): State<Web>, Path(id): Path<String>, posted: Posted) -> Result<Response, Failure> {
     let Posted { mut who, fields } = posted;
     let id = id.parse().map_err(|_| Failure::NotFound)?;
     let action = format!("{PASSKEYS}/{id}/remove");
