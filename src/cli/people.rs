@@ -38,6 +38,11 @@ pub(super) enum Command {
         /// The new role: viewer, operator, approver, admin, or one of the configuration's own
         role: String,
     },
+    /// Remove a person's second factor, as when their phone is lost; their sessions end
+    ForgetSecondFactor {
+        /// Their name
+        name: String,
+    },
     /// Print a one-time link with which a person sets a new password
     ///
     /// The old password works until the link is used.
@@ -68,6 +73,10 @@ pub(super) async fn run(context: &Context, command: Command) -> anyhow::Result<(
         Command::Role { name, role } => {
             accounts::set_role(db, ambient, &name, &role, &by).await?;
             print(&format!("{} is now {role}.\n", clean(&name)))
+        }
+        Command::ForgetSecondFactor { name } => {
+            accounts::remove_factors(db, ambient, &name, &by).await?;
+            print(&format!("{} has no second factor any more, and has to sign in again.\n", clean(&name)))
         }
         Command::Reset { name, password_stdin: false } => {
             link(context, &name, "The old password works until the new one is set.").await

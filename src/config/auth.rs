@@ -12,7 +12,7 @@ use crate::domain::actor::{Right, Rights, Role, Roles};
 const SHORTEST: Duration = Duration::from_mins(1);
 
 /// How people sign in, and what they may do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Auth {
     /// A session ends this long after its last use.
     pub idle: Duration,

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use secrecy::SecretString;
 use serde_json::Value;
 
 use super::reader::{Item, Table};
 use super::server::web_address;
+use super::value::REDACTED;
 use super::words::suggest;
 use crate::domain::actor::Roles;
 
@@ -18,14 +20,14 @@ const SCOPES: [&str; 2] = ["profile", "email"];
 const ROLE_CLAIM: &str = "/groups";
 
 /// A provider at which people sign in.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Oidc {
     /// What it calls itself, to the letter: its tokens say the same.
     pub issuer: String,
     /// What it calls us.
     pub client_id: String,
     /// Absent where it knows us by no secret; PKCE then protects the sign-in alone.
-    pub client_secret: Option<String>,
+    pub client_secret: Option<SecretString>,
     /// What is asked for besides `openid`.
     pub scopes: Vec<String>,
     /// What the button says.
@@ -43,7 +45,7 @@ impl fmt::Debug for Oidc {
         f.debug_struct("Oidc")
             .field("issuer", &self.issuer)
             .field("client_id", &self.client_id)
-            .field("client_secret", &self.client_secret.as_ref().map(|_| format_args!("(redacted)")))
+            .field("client_secret", &self.client_secret.as_ref().map(|_| REDACTED))
             .field("scopes", &self.scopes)
             .field("button", &self.button)
             .field("role_claim", &self.role_claim)
@@ -88,7 +90,9 @@ pub(super) fn read(table: &Table<'_>, roles: &Roles, allow_private: bool) -> Opt
         }
     });
     let client_id = table.required("client_id", "what the provider calls this desk");
-    let client_secret = table.text("client_secret");
+    // One that is still to come from the database is there once the configuration is complete.
+    let client_secret = table.get("client_secret").and_then(|item| item.secret());
+    let client_secret = client_secret.filter(|filled| !filled.late).map(|filled| filled.text);
     let scopes = if table.has("scopes") {
         table.list("scopes").iter().filter_map(Item::text).collect()
     } else {

@@ -281,7 +281,7 @@ impl<'a> Item<'a> {
         if wrong_place {
             self.mistake(
                 "what stands here is stored or shown, so that it takes no secret; secrets go into the headers, \
-                 the query and the base_url of a destination, and into the secrets of a source",
+                 the query and the base_url of a destination, into the secrets of a source and into client_secret",
             );
             return None;
         }

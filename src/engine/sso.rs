@@ -22,6 +22,7 @@ use openidconnect::{
     RequestTokenError, Scope, SignatureVerificationError, StandardErrorResponse, StandardTokenResponse,
     TokenResponse as _, UserInfoClaims, UserInfoError,
 };
+use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -218,7 +219,8 @@ impl Sso {
         let basic = said
             .token_endpoint_auth_methods_supported()
             .is_none_or(|ways| ways.contains(&CoreClientAuthMethod::ClientSecretBasic));
-        let secret = oidc.client_secret.clone().map(ClientSecret::new);
+        let secret =
+            oidc.client_secret.as_ref().map(|secret| ClientSecret::new(secret.expose_secret().to_owned()));
         let party = Party::from_provider_metadata(said, ClientId::new(oidc.client_id.clone()), secret);
         let way = if basic { AuthType::BasicAuth } else { AuthType::RequestBody };
         Ok(party.set_redirect_uri(back).set_auth_type(way))

@@ -103,7 +103,7 @@ fn a_secret_that_is_missing_or_does_not_fit_is_a_mistake_at_its_place() {
 }
 
 const WRONG: &str = "what stands here is stored or shown, so that it takes no secret; secrets go into the headers, \
-    the query and the base_url of a destination, and into the secrets of a source";
+    the query and the base_url of a destination, into the secrets of a source and into client_secret";
 
 #[test]
 fn a_secret_stands_only_where_nothing_is_stored_or_shown() {

@@ -110,17 +110,12 @@ pub(super) async fn fresh(
     let carried = fields.without(&["csrf", "password", "code", PASSKEY, CREDENTIAL]);
     let mut page = page(web, who, held, carried, asks).await?;
     let Ways::Own { password, code, passkey } = &mut page.by else { return Ok(Some(unshown(&page))) };
-    if *passkey && fields.get(PASSKEY) == START {
-        if let Some(options) = second::ask_passkey(web, &who.session, &who.user).await? {
-            let back = page.back;
-            return Ok(Some(render(&PasskeyPage::show(
-                page.layout,
-                asks.action,
-                page.carried,
-                options,
-                back,
-            ))));
-        }
+    if *passkey
+        && fields.get(PASSKEY) == START
+        && let Some(options) = second::ask_passkey(web, &who.session, &who.user).await?
+    {
+        let ConfirmPage { layout, carried, back, .. } = page;
+        return Ok(Some(render(&PasskeyPage::show(layout, asks.action, carried, options, back))));
     }
     let by_passkey = *passkey && !fields.raw(CREDENTIAL).is_empty();
     if !by_passkey {

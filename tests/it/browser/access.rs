@@ -81,7 +81,7 @@ async fn pages_tell_what_they_are() {
         broken.add(page.name, "", names(&tree));
         broken.add(page.name, "", landmarks(&tree));
         // The own account stands in the rail beside those ways.
-        if here != usize::from(page.name != "account") {
+        if here != usize::from(!page.name.starts_with("account")) {
             broken.add(page.name, "", [format!("{here} entries of the rail are the present page")]);
         }
     }

@@ -6,6 +6,7 @@ mod harness;
 mod hostile;
 mod keyboard;
 mod keys;
+mod passkeys;
 mod scene;
 mod shots;
 mod stage;

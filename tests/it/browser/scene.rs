@@ -57,8 +57,10 @@ impl Scene {
         }
         accounts::revoke_token(db, ambient, &text("old", 60), &by).await.unwrap();
         let mut tx = db.read().await.unwrap();
-        let person = rows::user_by_name(&mut tx, &boss).await.unwrap().expect("they are there").id;
+        let row = rows::user_by_name(&mut tx, &boss).await.unwrap().expect("the administrator");
         drop(tx);
+        let person = row.id;
+        accounts::begin_app(db, ambient, &row).await.unwrap();
 
         let stage = Stage { served: &served, text, hand };
         let doubt = || Behaviour::CloseAfterRead { effect: true };
@@ -86,6 +88,8 @@ impl Scene {
         let form = |name, route: &'static str, id| page(name, route, route.replace("{id}", &format!("{id}")));
         let doors = vec![
             fixed("login", "/login"),
+            // Without a password before it, it leads to the one before.
+            fixed("login-second", "/login/second"),
             page("setup", "/setup/{token}", format!("/setup/{link}")),
             fixed("nothing", "/nothing/here"),
         ];
@@ -137,6 +141,9 @@ impl Scene {
             form("person", "/people/{id}", person),
             fixed("tokens", "/tokens"),
             fixed("account", "/account"),
+            fixed("account-second-factor", "/account/second-factor"),
+            fixed("account-app", "/account/second-factor/app"),
+            page("account-confirm", "/confirm", "/confirm?next=%2Faudit".to_owned()),
         ];
         Self { served, doors, pages, boss }
     }

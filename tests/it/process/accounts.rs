@@ -2,7 +2,9 @@
 
 use dead_letter_office::accounts;
 use dead_letter_office::domain::ambient::Ambient;
-use dead_letter_office::store::Db;
+use dead_letter_office::domain::envelope::Envelope;
+use dead_letter_office::store::accounts::user_by_name;
+use dead_letter_office::store::{Commit, Db, factors};
 
 use super::{House, sqlite};
 
@@ -81,6 +83,23 @@ async fn people_come_change_and_go() {
     let short = house.dlo_with(&["user", "add", "bo", "--role", "viewer", "--password-stdin"], "short\n");
     assert_eq!(short.code, Some(1));
     assert!(short.err.contains("at least 8"), "{short:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mfa_a_lost_second_factor_is_forgotten() {
+    let (house, db) = house().await;
+    house.done(&["user", "add", "vera", "--role", "admin"]);
+    let (mut tx, now) = (db.begin().await.unwrap(), Ambient::system().now());
+    let vera = user_by_name(&mut tx, "vera").await.unwrap().expect("she is there").id;
+    let app = Envelope { key_id: "a key that is lost too".into(), wrapped: vec![], sealed: vec![] };
+    assert!(factors::put_totp(&mut tx, vera, &app, now).await.unwrap());
+    assert!(factors::confirm_totp(&mut tx, vera, 1, now).await.unwrap());
+    tx.commit(Commit::Account).await.unwrap();
+    house.done(&["user", "forget-second-factor", "vera"]);
+    let mut tx = db.read().await.unwrap();
+    assert!(!factors::held(&mut tx, vera).await.unwrap().any());
+    drop(tx);
+    assert_eq!(house.dlo(&["user", "forget-second-factor", "vera"]).code, Some(1));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -46,9 +46,10 @@ async fn mfa_a_passkey_is_shown_after_the_password(db: TestDatabase) {
     assert!(unnamed.words().contains("1 to 64 characters"), "{}", unnamed.words());
     let added = olga.adds(&device, "key ring").await.expect(200);
     assert_eq!(added.all(".codes li").len(), 10, "for the day on which it is lost");
-    let twice = olga.adds(&device, "the same").await.expect(409);
-    assert!(twice.words().contains("known already"), "{}", twice.words());
+    // Browsers refuse by themselves to make a second one on a device; this one does not.
+    assert_eq!(olga.adds(&device, "the same").await.location(), "/account/second-factor");
     let page = olga.get("/account/second-factor").await.expect(200);
+    assert_eq!(page.all("tbody tr").len(), 1);
     assert!(page.first("tbody tr").starts_with("key ring never"), "{}", page.first("tbody tr"));
 
     let mut there = desk.nobody();
@@ -80,6 +81,8 @@ async fn mfa_an_answer_to_another_question_opens_nothing(db: TestDatabase) {
     let mut device = Device::at(ORIGIN);
     olga.adds(&device, "key ring").await.expect(200);
     let mut otto = desk.signed_in(Role::Approver).await;
+    let taken = otto.adds(&device, "not theirs").await.expect(409);
+    assert!(taken.words().contains("known already"), "{}", taken.words());
     let mut others = Device::at(ORIGIN);
     otto.adds(&others, "another\u{2019}s").await.expect(200);
     let asked = desk.nobody().is_asked().await;

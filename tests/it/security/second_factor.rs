@@ -275,10 +275,11 @@ async fn mfa_a_reset_link_does_not_go_around_it(db: TestDatabase) {
     let (phone, _) = desk.signed_in(Role::Operator).await.sets_up_app().await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
     let actor = Actor::Cli { user: "root".into() };
-    let link = accounts::make_link(db, ambient, Some("operator"), &By { actor: &actor, origin: "cli" }).await;
+    let by = By { actor: &actor, origin: "cli" };
+    let link = accounts::make_link(db, ambient, Some("operator"), &by).await.unwrap();
     desk.app.clock.advance(MINUTE);
     let mut thief = desk.nobody();
-    let path = format!("/setup/{}", link.unwrap());
+    let path = format!("/setup/{link}");
     let chosen = "a new password of mine";
     assert!(thief.post_bare(&path, &[("password", chosen)]).await.location().starts_with("/login?set"));
     assert_eq!(thief.sign_in("operator", chosen).await.location(), "/login/second");

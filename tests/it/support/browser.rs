@@ -201,7 +201,7 @@ impl Browser {
     }
 
     /// A command of the browser's developer tools.
-    pub(super) async fn devtools(&self, command: &str, params: Value) -> Value {
+    pub(crate) async fn devtools(&self, command: &str, params: Value) -> Value {
         self.post("goog/cdp/execute", json!({ "cmd": command, "params": params })).await
     }
 

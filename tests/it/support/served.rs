@@ -34,18 +34,27 @@ impl Served {
         Self::configured("").await
     }
 
+    /// Reached by a name, as passkeys need it.
+    pub(crate) async fn named() -> Self {
+        Self::started("localhost", "", |_| {}).await
+    }
+
     /// With more lines for the configuration's end.
     pub(crate) async fn configured(more: &str) -> Self {
-        Self::adjusted(more, |_| {}).await
+        Self::started("127.0.0.1", more, |_| {}).await
     }
 
     /// And then with a change to it.
     pub(crate) async fn adjusted(more: &str, adjust: impl FnOnce(&mut Config)) -> Self {
+        Self::started("127.0.0.1", more, adjust).await
+    }
+
+    async fn started(host: &str, more: &str, adjust: impl FnOnce(&mut Config)) -> Self {
         install_crypto();
         let database = TestDatabase::sqlite();
         let destination = UnreliableDestination::start(([127, 0, 0, 1], 0).into(), 1).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let url = format!("http://{host}:{}", listener.local_addr().unwrap().port());
         let mut config = config(&database.url, &destination.base_url(), more);
         config.server.public_url = url.parse().unwrap();
         adjust(&mut config);

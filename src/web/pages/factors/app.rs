@@ -173,10 +173,15 @@ mod tests {
         let text = "otpauth://totp/x?secret=ABC";
         let (picture, code) = (Picture::of(text).unwrap(), QrCode::new(text).unwrap());
         assert_eq!(picture.size, code.width() + 8);
-        let dark = code.to_colors().iter().filter(|color| **color == Color::Dark).count();
-        let runs = picture.path.split('h').skip(1).step_by(2);
-        let drawn: usize = runs.map(|run| run.split('v').next().unwrap().parse::<usize>().unwrap()).sum();
-        assert_eq!(drawn, dark);
+        let number = |text: &str| text.parse::<usize>().unwrap();
+        let mut drawn = vec![Color::Light; code.width() * code.width()];
+        for run in picture.path.split('M').skip(1) {
+            let (place, length) = run.split_once('h').unwrap();
+            let (x, y) = place.split_once(' ').unwrap();
+            let start = (number(y) - FRAME) * code.width() + number(x) - FRAME;
+            drawn[start..start + number(length.split('v').next().unwrap())].fill(Color::Dark);
+        }
+        assert_eq!(drawn, code.to_colors());
         assert!(Picture::of(&"x".repeat(10_000)).is_none());
     }
 }
