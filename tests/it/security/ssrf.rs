@@ -118,7 +118,9 @@ fn spellings(text: &str) -> Vec<String> {
         format!("0{a:o}.{b:#x}.{c}.{d}"),
         text.replace('.', "%2e"),
         text.replace('.', "\u{3002}"),
-        text.chars().map(|c| char::from_u32(c as u32 + if c == '.' { 0 } else { 0xfee0 }).unwrap()).collect(),
+        text.chars()
+            .map(|c| char::from_u32(u32::from(c) + if c == '.' { 0 } else { 0xfee0 }).unwrap())
+            .collect(),
         format!("[{v6}]"),
         format!("[::ffff:{:x}{b:02x}:{c:02x}{d:02x}]", u16::from(a)),
         format!("[0:0:0:0:0:ffff:{text}]"),
