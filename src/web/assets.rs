@@ -4,10 +4,11 @@
 use std::sync::LazyLock;
 
 use axum::extract::Path;
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
+use super::failure::Failure;
 use crate::domain::key::hex;
 
 /// One file, ready to be sent.
@@ -97,12 +98,14 @@ pub async fn serve(Path(name): Path<String>) -> Response {
             asset.bytes,
         )
             .into_response(),
-        None => (StatusCode::NOT_FOUND, "There is no such file.").into_response(),
+        None => Failure::NotFound.into_response(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::http::StatusCode;
+
     use super::*;
 
     #[tokio::test]

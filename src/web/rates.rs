@@ -8,6 +8,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde::{Serialize, Serializer};
+
 use super::inbound::origin;
 use crate::config::Server;
 
@@ -41,6 +43,13 @@ pub(in crate::web) struct Exceeded {
     pub(in crate::web) window: u32,
     /// Whole seconds until the next call can be taken; at least 1.
     pub(in crate::web) wait: u64,
+}
+
+/// As the draft of the rate limit headers has it: the list of what was exceeded.
+impl Serialize for Exceeded {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        [self.policy].serialize(serializer)
+    }
 }
 
 /// The counts of a process. Cheap to clone.

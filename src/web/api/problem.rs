@@ -31,11 +31,9 @@ pub struct Problem {
     operation: Option<uuid::Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
-    /// Which limits were passed; the name is the draft's.
+    /// Which limit was passed; the name is the draft's.
     #[serde(rename = "violated-policies", skip_serializing_if = "Option::is_none")]
-    violated: Option<[&'static str; 1]>,
-    #[serde(skip)]
-    exceeded: Option<Exceeded>,
+    exceeded: Option<Box<Exceeded>>,
 }
 
 impl Problem {
@@ -53,7 +51,6 @@ impl Problem {
             detail: detail.into(),
             operation: None,
             request_id: request_id::current(),
-            violated: None,
             exceeded: None,
         }
     }
@@ -133,7 +130,7 @@ impl Problem {
         );
         let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "", "Quota exceeded", detail);
         let r#type = "https://iana.org/assignments/http-problem-types#quota-exceeded".to_owned();
-        Self { r#type, violated: Some([policy]), exceeded: Some(exceeded), ..problem }
+        Self { r#type, exceeded: Some(Box::new(exceeded)), ..problem }
     }
 
     /// A defect of ours.
@@ -171,7 +168,8 @@ impl IntoResponse for Problem {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
             StatusCode::TOO_MANY_REQUESTS => {
-                if let Some(Exceeded { policy, quota, window, wait }) = self.exceeded {
+                if let Some(exceeded) = self.exceeded {
+                    let Exceeded { policy, quota, window, wait } = *exceeded;
                     let lines = [
                         (header::RETRY_AFTER, wait.to_string()),
                         (POLICY, format!("\"{policy}\";q={quota};w={window}")),

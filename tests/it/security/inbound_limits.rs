@@ -167,6 +167,10 @@ async fn a_stop_lets_answers_end_and_waits_for_nobody_who_is_silent() {
     assert_eq!(idle.rest().await.expect("the answer from before").status, 200);
 }
 
+const CHUNK: usize = 64 * 1024;
+const MOST_CHUNKS: usize = 1024;
+static FULL: [u8; CHUNK] = [b'a'; CHUNK];
+
 #[tokio::test]
 async fn no_route_reads_more_than_its_limit() {
     let mut desk = Desk::configured(TestDatabase::sqlite(), &sources()).await;
@@ -178,8 +182,6 @@ async fn no_route_reads_more_than_its_limit() {
     for scope in Scope::ALL {
         tokens.push(desk.token(*scope).await);
     }
-    const CHUNK: usize = 64 * 1024;
-    const MOST_CHUNKS: usize = 1024;
     let mut count = 0;
     for (_, path) in routes().into_iter().filter(|(method, _)| *method == "post") {
         let path = path.replace("{id}", &letter.to_string()).replace("{source}", "standard");
@@ -194,7 +196,7 @@ async fn no_route_reads_more_than_its_limit() {
             let counted = Arc::clone(&read);
             let endless = futures_util::stream::iter((0..MOST_CHUNKS).map(move |_| {
                 counted.fetch_add(CHUNK, Ordering::Relaxed);
-                Ok::<_, std::convert::Infallible>(Bytes::from_static(&[b'a'; CHUNK]))
+                Ok::<_, std::convert::Infallible>(Bytes::from_static(&FULL))
             }));
             let request = Request::post(&path)
                 .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
