@@ -1,6 +1,7 @@
 //! `dlo secret`, `dlo key` and `dlo rotate-keys`: they work before the configuration is whole, since a
 //! secret that is missing from it is what they bring.
 
+use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -187,7 +188,8 @@ fn changed(count: usize) -> String {
 pub(super) fn standing(envelopes: &Envelopes) -> String {
     let mut text = format!("{} under the key in use.\n", are(envelopes.current));
     for (key, count) in &envelopes.others {
-        text.push_str(&format!("{} under the key {}.\n", are(*count), clean(key)));
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{} under the key {}.", are(*count), clean(key));
     }
     if envelopes.left() == 0 {
         text.push_str("Nothing stored needs another key.\n");

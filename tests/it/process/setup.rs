@@ -26,6 +26,7 @@ fn a_fresh_folder_becomes_a_product() {
         .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line))
         .fold(String::new(), |text, line| text + line + "\n");
     house.write("shop/all.toml", &documented);
+    house.write("shop/dlo.key.old", &"o".repeat(64));
     let mut check = house.command(&["--config", "shop/all.toml", "check"]);
     check.env("CRM_TOKEN", "secret").env("BILLING_SECRET", "a secret of the billing");
     let answer = super::answer(check, "");
@@ -46,7 +47,9 @@ fn a_fresh_folder_becomes_a_product() {
     assert_eq!(first.code, Some(1));
     assert!(first.err.contains("dlo migrate"), "{}", first.err);
     let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
-    let version = fs::read_dir(scripts).unwrap().count();
+    let number = |name: String| name.get(..4).and_then(|digits| digits.parse::<u32>().ok());
+    let names = fs::read_dir(scripts).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let version = names.filter_map(number).max().expect("a script");
     let migrate = || house.done(&["--config", "shop/dlo.toml", "migrate"]);
     assert_eq!(migrate(), format!("SQLite: from empty to version {version}.\n"));
     assert_eq!(migrate(), format!("SQLite: at version {version} already.\n"));
