@@ -1,5 +1,5 @@
-//! Sign-in at an identity provider: OpenID Connect's code flow with PKCE and a nonce. Who signs in
-//! is told by the provider's signed token and by nothing that the browser brings.
+//! Sign-in at an identity provider: the code flow of its standard (OIDC) with PKCE and a nonce. Who
+//! signs in is told by the provider's signed token and by nothing that the browser brings.
 
 mod http;
 mod told;
@@ -179,7 +179,7 @@ impl Sso {
         };
         let told = told.map_err(|error| SsoError::Invalid(chain(&error)))?;
         if begun.again {
-            self.again(&told, &begun)?;
+            asked_again(&told, &begun)?;
         }
         let told = self.more(&party, &http, &answer, told).await?;
         Ok(Identity {
@@ -253,18 +253,6 @@ impl Sso {
         Told::of(claims.subject().as_str(), claims).map_err(|error| other(&error.to_string()))
     }
 
-    /// That the provider asked them just now, and did not take an earlier sign-in's word.
-    fn again(&self, told: &Told, begun: &Begun) -> Result<(), SsoError> {
-        let asked = told.all.get("auth_time").and_then(Value::as_i64);
-        let asked = asked.map(|seconds| Timestamp::from_micros(seconds.saturating_mul(1_000_000)));
-        let earliest = Timestamp::from_micros(begun.at).minus(SKEW);
-        match asked {
-            Some(asked) if asked >= earliest => Ok(()),
-            Some(_) => Err(SsoError::Invalid("it did not ask them to sign in again".to_owned())),
-            None => Err(SsoError::Invalid("it does not say when they signed in".to_owned())),
-        }
-    }
-
     /// With what the provider tells besides the token; where both say something, the token counts.
     async fn more(&self, party: &Party, http: &Http, answer: &Answer, told: Told) -> Result<Told, SsoError> {
         let subject = openidconnect::SubjectIdentifier::new(told.subject.clone());
@@ -277,6 +265,18 @@ impl Sso {
                 error => SsoError::Invalid(chain(&error)),
             })?;
         told.with(claims).map_err(|error| SsoError::Invalid(error.to_string()))
+    }
+}
+
+/// That the provider asked them just now, and did not take an earlier sign-in's word.
+fn asked_again(told: &Told, begun: &Begun) -> Result<(), SsoError> {
+    let asked = told.all.get("auth_time").and_then(Value::as_i64);
+    let asked = asked.map(|seconds| Timestamp::from_micros(seconds.saturating_mul(1_000_000)));
+    let earliest = Timestamp::from_micros(begun.at).minus(SKEW);
+    match asked {
+        Some(asked) if asked >= earliest => Ok(()),
+        Some(_) => Err(SsoError::Invalid("it did not ask them to sign in again".to_owned())),
+        None => Err(SsoError::Invalid("it does not say when they signed in".to_owned())),
     }
 }
 
