@@ -9,6 +9,8 @@ use std::fmt;
 use ring::hkdf;
 use sha2::{Digest, Sha256};
 
+use super::key::hex;
+
 /// The fewest bytes of a secret key.
 pub const MIN_SECRET_KEY: usize = 32;
 
@@ -26,7 +28,7 @@ impl SecretKey {
     /// Names the key in stored rows and tells nothing of it: 16 hexadecimal digits of a hash.
     pub fn id(&self) -> String {
         let hash = Sha256::new_with_prefix("dead letter office: key id").chain_update(&self.0).finalize();
-        hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        hex(&hash[..8])
     }
 
     /// The key for one purpose, such as `audit chain`.

@@ -237,13 +237,13 @@ mod tests {
             assert!(secret.is_empty(), "cannot reach {secret}");
         };
         let routes = Router::new().route("/page", get(panics)).route("/api/v1/call", get(panics));
-        let router = surrounded(routes, Surroundings::of(&config.server));
+        let desk = surrounded(routes, Surroundings::of(&config.server));
         for (path, status, kind) in [
             ("/page", StatusCode::SERVICE_UNAVAILABLE, "text/html; charset=utf-8"),
             ("/api/v1/call", StatusCode::INTERNAL_SERVER_ERROR, "application/problem+json"),
         ] {
             let request = Request::get(path).body(Body::empty()).unwrap();
-            let answer = router.clone().oneshot(request).await.unwrap();
+            let answer = desk.clone().oneshot(request).await.unwrap();
             assert_eq!(answer.status(), status, "{path}");
             let headers = answer.headers().clone();
             assert_eq!(headers[header::CONTENT_TYPE], kind, "{path}");

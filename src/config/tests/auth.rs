@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use super::{read, says};
@@ -25,7 +26,7 @@ fn mistakes_in_roles_are_named() {
                 "dlo.toml:2: auth.roles.night.rights[1]: there is no right \"reply\"; did you mean \"replay\"?",
                 "dlo.toml:2: auth.roles.night.rights[2]: there is no right \"fly\"; known here are view, \
                  view_payload, submit, replay, correct, resolve, bulk, override, approve, pause_destination, work, \
-                 audit, export, manage_people, manage_tokens",
+                 audit, export, manage_people, manage_tokens, erase",
                 "dlo.toml:3: auth.roles.night.like: unknown key; known here are rights",
             ],
         ),

@@ -282,8 +282,11 @@ async fn use_setup(
     let (name, password) = (fields.get("name"), new_password(&web, fields.raw("password")));
     page.name = Field::of(name);
     match accounts::use_link(db, ambient, &token, name, password, &origin).await {
-        // A link proves that somebody was handed it and nothing else: they come in by the door.
-        Ok(_) if page.person.is_some() => Ok(Redirect::to("/login?set").into_response()),
+        // A link proves that somebody was handed it and nothing else: they come in by the door. Where
+        // no password opens that, the link is the way in should the provider be gone.
+        Ok(_) if page.person.is_some() && web.engine.config().auth.local => {
+            Ok(Redirect::to("/login?set").into_response())
+        }
         Ok(name) => {
             let came = Came { by: SignInBy::Password, from: &origin, agent: &agent };
             enter(&web, &session, &name, came).await
@@ -306,7 +309,7 @@ pub(super) fn new_password(web: &Web, text: &str) -> NewPassword {
     NewPassword::from(text).at(host)
 }
 
-/// Lets the first person in, who has just chosen their password.
+/// Lets somebody in who has just chosen their password, the second factor asked for all the same.
 async fn enter(web: &Web, session: &Session, name: &str, came: Came<'_>) -> Result<Response, Failure> {
     let mut tx = web.engine.db().read().await?;
     let user = user_by_name(&mut tx, name).await?.ok_or(Failure::NotFound)?;

@@ -22,7 +22,9 @@ const ESCAPED: &str = r#"
 const found = [];
 const strays = document.querySelectorAll("img, iframe, object, embed, style, base, x-a, x-hostile, [srcdoc]");
 for (const stray of strays) found.push(stray.outerHTML.slice(0, 200));
-if (document.scripts.length !== 1) found.push(`${document.scripts.length} scripts`);
+for (const script of document.scripts) {
+  if (script.text || !script.src.startsWith(`${location.origin}/static/`)) found.push(script.outerHTML.slice(0, 200));
+}
 for (const element of document.querySelectorAll("*")) {
   for (const { name } of element.attributes) {
     if (name.startsWith("on") || name === "style") found.push(`${element.tagName} with ${name}`);

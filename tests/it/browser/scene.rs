@@ -35,7 +35,9 @@ pub(super) struct Page {
 }
 
 /// What is read by something else than eyes.
-const NO_PAGES: &[&str] = &["/healthz", "/live", "/readyz", "/static/{name}"];
+/// Neither is where signing in elsewhere leads through.
+const NO_PAGES: &[&str] =
+    &["/healthz", "/live", "/login/oidc", "/login/oidc/back", "/readyz", "/static/{name}"];
 
 impl Scene {
     pub(super) async fn start(text: Texts) -> Self {
@@ -140,6 +142,7 @@ impl Scene {
             fixed("people", "/people"),
             form("person", "/people/{id}", person),
             fixed("tokens", "/tokens"),
+            fixed("erase", "/erase"),
             fixed("account", "/account"),
             fixed("account-second-factor", "/account/second-factor"),
             fixed("account-app", "/account/second-factor/app"),

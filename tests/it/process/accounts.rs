@@ -52,7 +52,7 @@ async fn people_come_change_and_go() {
     let added =
         house.dlo_with(&["user", "add", "ada", "--role", "approver", "--password-stdin"], "a good one\n");
     assert_eq!(added.code, Some(0), "{added:?}");
-    for guessable in ["password123", "desk.example.com", "eve2026"] {
+    for guessable in ["password123", "desk.example.com", "eve-2026"] {
         let weak = house.dlo_with(
             &["user", "add", "eve", "--role", "viewer", "--password-stdin"],
             &format!("{guessable}\n"),

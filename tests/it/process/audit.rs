@@ -65,7 +65,7 @@ fn an_exported_file_is_checked() {
 
     let lines: Vec<&str> = whole.lines().collect();
     let without: Vec<&str> =
-        lines.iter().enumerate().filter(|(n, _)| *n != 3).map(|(_, line)| *line).collect();
+        lines.iter().filter(|line| !line.replace(' ', "").contains("\"seq\":2,")).copied().collect();
     let dropped = check(&without.join("\n"));
     assert_eq!(dropped.code, Some(1), "{dropped:?}");
     assert!(

@@ -74,7 +74,11 @@ impl House {
                 command.env_remove(name);
             }
         }
-        command.env("DLO_SECRET_KEY", SECRET_KEY);
+        // It would stand before one that the file names.
+        let file = fs::read_to_string(self.path("dlo.toml")).unwrap_or_default();
+        if !file.contains("secret_key_file") {
+            command.env("DLO_SECRET_KEY", SECRET_KEY);
+        }
         command
     }
 

@@ -29,6 +29,7 @@ fn a_fresh_folder_becomes_a_product() {
     house.write("shop/dlo.key.old", &"o".repeat(64));
     let mut check = house.command(&["--config", "shop/all.toml", "check"]);
     check.env("CRM_TOKEN", "secret").env("BILLING_SECRET", "a secret of the billing");
+    check.env("OIDC_SECRET", "another secret");
     let answer = super::answer(check, "");
     assert_eq!(answer.code, Some(0), "{answer:?}");
     for said in [

@@ -431,7 +431,8 @@ async fn without_an_entry_there_is_no_action(db: TestDatabase) {
     let person = format!("/people/{}", otto.id);
     let mut raw = desk.app.raw().await;
     let cause = raw.texts("SELECT cause FROM dead_letters ORDER BY cause LIMIT 1").await.remove(0);
-    let form = admin.get(&format!("/dead-letters/{doubtful}/override")).await.expect(200).words();
+    let form = admin.get(&format!("/dead-letters/{doubtful}/override")).await.expect(200);
+    let (facts, form) = (form.field("facts"), form.words());
     let typed =
         form.split("Type ").nth(1).and_then(|rest| rest.split(' ').next()).expect("what to type").to_owned();
     broken(&desk.app).await;
@@ -444,7 +445,12 @@ async fn without_an_entry_there_is_no_action(db: TestDatabase) {
         (letters("note"), vec![("note", "hello")]),
         (
             format!("/dead-letters/{doubtful}/override"),
-            vec![("mode", "new_effect"), ("typed", typed.as_str()), ("accept_duplicate", "true")],
+            vec![
+                ("mode", "new_effect"),
+                ("typed", typed.as_str()),
+                ("accept_duplicate", "true"),
+                ("facts", facts.as_str()),
+            ],
         ),
         (format!("/operations/{operation}/payload"), vec![]),
         (format!("/operations/{operation}/unmasked"), vec![]),

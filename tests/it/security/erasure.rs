@@ -83,7 +83,8 @@ async fn nothing_of_the_person_is_left_and_what_became_of_it_is(db: TestDatabase
         let cause = boss.get("/").await.expect(200).all("td.main > a").remove(0).1;
         boss.post(&format!("{cause}/note"), &[("action_id", "c1"), ("note", "ask zaphod@example.com")]).await;
         boss.post("/views", &[("name", "the rude one"), ("query", "status=any&search=C-4711")]).await;
-        let fields = [("name", "C-4711 all"), ("reason", "for Zaphod Beeblebrox"), ("ids", &*letter.to_string())];
+        let fields =
+            [("name", "C-4711 all"), ("reason", "for Zaphod Beeblebrox"), ("ids", &*letter.to_string())];
         let all: Vec<(&str, &str)> =
             [("action", "replay"), ("action_id", "b1")].into_iter().chain(fields).collect();
         boss.post("/bulk/new", &all).await;

@@ -22,8 +22,8 @@ const WHY: &str = "she called about her address";
 /// Who did it, why, and what, of an action.
 async fn recorded(desk: &Desk, action: &str) -> Vec<String> {
     let sql = format!(
-        "SELECT actor || ': ' || coalesce(reason, 'no reason') || ': ' || detail FROM audit WHERE action = '{action}' \
-         ORDER BY at, id"
+        "SELECT actor || ': ' || coalesce(reason, 'no reason') || ': ' || detail FROM audit JOIN audit_words ON audit_id = id \
+         WHERE action = '{action}' ORDER BY at, id"
     );
     desk.app.raw().await.texts(sql).await
 }

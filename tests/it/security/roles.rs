@@ -266,7 +266,7 @@ async fn every_right_opens_its_routes_and_no_others(db: TestDatabase) {
     assert!(wrong.is_empty(), "{wrong:#?}");
     let used: BTreeSet<Right> = PAGES.iter().flat_map(|(.., needs)| needs.iter().copied()).collect();
     let unused: Vec<&Right> = Right::ALL.iter().filter(|right| !used.contains(right)).collect();
-    assert_eq!(unused, [&Submit, &Work, &ManageTokens], "what people do not do on pages");
+    assert_eq!(unused, [&Submit, &Work], "what people do not do on pages");
 }
 
 async fn a_role_that_the_file_no_longer_has_means_no_rights(db: TestDatabase) {

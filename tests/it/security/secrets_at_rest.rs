@@ -401,6 +401,7 @@ async fn sign_in(http: &Client, url: &str, password: &str) -> String {
     let reply = http
         .post(format!("{url}/login"))
         .header("content-type", "application/x-www-form-urlencoded")
+        .header("sec-fetch-site", "same-origin")
         .body(format!("name=olga&password={password}"))
         .send()
         .await
@@ -455,7 +456,7 @@ async fn stored_secrets_go_on_under_a_new_key(db: TestDatabase) {
     assert!(out.contains("Nothing stored needs another key."), "{out}");
     let out = house.done(&["rotate-keys"]);
     assert!(out.starts_with("0 stored secrets were put"), "once is enough: {out}");
-    let noted = raw.texts("SELECT detail FROM audit WHERE action = 'key_rotate' ORDER BY at, id").await;
+    let noted = raw.texts("SELECT detail FROM audit JOIN audit_words ON audit_id = id WHERE action = 'key_rotate' ORDER BY at, id").await;
     assert_eq!(noted.len(), 2, "{noted:?}");
     assert!(noted[0].starts_with("100 in secrets to the key ") && noted[1].starts_with("21 in"), "{noted:?}");
 
@@ -522,7 +523,10 @@ async fn a_secret_comes_and_goes_by_its_name(db: TestDatabase) {
     assert_eq!(house.dlo(&["secret", "remove", "spare"]).code, Some(1));
     let mut raw = Raw::open(&db.url).await.unwrap();
     assert_eq!(
-        raw.texts("SELECT action || ' ' || detail FROM audit ORDER BY at, id").await,
+        raw.texts(
+            "SELECT action || ' ' || detail FROM audit JOIN audit_words ON audit_id = id ORDER BY at, id"
+        )
+        .await,
         ["secret_set crm, new", "secret_set crm, replaced", "secret_set spare, new", "secret_remove spare"]
     );
 }

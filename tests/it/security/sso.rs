@@ -64,7 +64,9 @@ async fn record(desk: &Desk) -> Vec<String> {
     let mut tx = desk.app.engine.db().read().await.unwrap();
     let page = Page { limit: 100, cursor: None };
     let listed = audit::list(&mut tx, &AuditFilter::default(), page).await.unwrap();
-    let line = |row: &audit::AuditRow| format!("{} {} {} {}", row.actor, row.action, row.result, row.detail);
+    let line = |audit::Entry { row, .. }: &audit::Entry| {
+        format!("{} {} {} {}", row.actor, row.action, row.result, row.detail)
+    };
     listed.items.iter().rev().map(line).collect()
 }
 
@@ -391,7 +393,7 @@ async fn the_provider_is_asked_behind_the_address_guard(db: TestDatabase) {
     let mut config = desk.configuration(&provider.lines(ROLES));
     config.server.allow_private_destinations = false;
     for (issuer, why) in [
-        (provider.issuer.as_str(), "not an https address"),
+        (provider.issuer.as_str(), "is plain http"),
         ("https://127.0.0.1:9", "private or reserved network"),
         ("https://[::ffff:10.0.0.1]", "private or reserved network"),
         ("https://localhost:9", "private or reserved network"),
@@ -404,5 +406,5 @@ async fn the_provider_is_asked_behind_the_address_guard(db: TestDatabase) {
         assert!(text.contains(why), "{issuer}: {text}");
     }
     let shown = format!("{:?}", config.auth.oidc);
-    assert!(shown.contains("(redacted)") && !shown.contains(crate::support::provider::SECRET), "{shown}");
+    assert!(shown.contains("[redacted]") && !shown.contains(crate::support::provider::SECRET), "{shown}");
 }

@@ -134,8 +134,7 @@ async fn pages_of_the_audit_lose_no_row_among_equal_times(db: TestDatabase) {
         |entry: &audit::Entry| entry.row.id,
         async |page| {
             let mut tx = app.engine.db().read().await.unwrap();
-            let Listed { items, older, newer } = audit::list(&mut tx, &filter, page).await.unwrap();
-            Listed { items: items.into_iter().map(|entry| entry.row).collect(), older, newer }
+            audit::list(&mut tx, &filter, page).await.unwrap()
         },
     )
     .await;

@@ -72,7 +72,7 @@ async fn sessions_come_and_go(db: TestDatabase) {
     assert_eq!(sessions::load(&mut tx, b"one", now).await.unwrap(), Some(("first".to_owned(), end)));
     let later = now.plus(Duration::from_secs(5));
     sessions::save(&mut tx, b"one", "used", end, Some(later)).await.unwrap();
-    sessions::save(&mut tx, b"ended", "not brought back", end, None, None).await.unwrap();
+    sessions::save(&mut tx, b"ended", "not brought back", end, None).await.unwrap();
     assert_eq!(sessions::load(&mut tx, b"ended", now).await.unwrap(), None);
     assert!(
         sessions::insert(&mut tx, b"two", "elsewhere", end, Some(second.user_id), Some(&second))
