@@ -1,5 +1,6 @@
 //! `dlo erase`.
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, bail};
@@ -41,12 +42,14 @@ pub(super) async fn run(context: &Context, args: &Args) -> anyhow::Result<()> {
 fn told(survey: &Survey) -> String {
     let mut text = format!("Operations that can be erased: {}.\n", survey.settled);
     if survey.unsettled > 0 {
-        text.push_str(&format!(
-            "{} more are still tried or wait for a person. They stay; settle them, then erase again:\n",
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "{} more are still tried or wait for a person. They stay; settle them, then erase again:",
             survey.unsettled
-        ));
+        );
         for id in &survey.named {
-            text.push_str(&format!("  {id}\n"));
+            let _ = writeln!(text, "  {id}");
         }
     }
     text.push_str("What became of them stays: attempts, outcomes, references, and who acted.\n");

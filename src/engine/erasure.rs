@@ -303,7 +303,7 @@ impl Erasing<'_> {
 fn gather(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::String(text) if text.chars().count() >= TELLING && !into.contains(text) => {
-            into.push(text.clone())
+            into.push(text.clone());
         }
         Value::Number(number)
             if number.to_string().len() >= TELLING && !into.contains(&number.to_string()) =>

@@ -286,7 +286,7 @@ async fn signed(parts: &mut Parts, web: &Web) -> Result<Option<Found>, Failure> 
         return Err(Failure::SecondFactorFirst);
     }
     let role = web.engine.config().auth.roles.of(&user.role);
-    Ok(Some(Found { who: Signed { user, role, entry, csrf, since, origin, now, session }, now, seen }))
+    Ok(Some(Found { who: Signed { user, role, csrf, since, entry, origin, now, session }, now, seen }))
 }
 
 /// The address that a request came from, behind proxies that are trusted.

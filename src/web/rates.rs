@@ -110,7 +110,8 @@ impl Rates {
 
     fn judge(&self, who: &Who, even: Instant, now: Instant) -> Result<(), Exceeded> {
         let ahead = even.saturating_duration_since(now);
-        let most = Duration::from_secs(u64::from(BURST)) - Duration::from_secs(1) / self.rate(who);
+        let most =
+            Duration::from_secs(u64::from(BURST)).saturating_sub(Duration::from_secs(1) / self.rate(who));
         let Some(wait) = ahead.checked_sub(most).filter(|wait| !wait.is_zero()) else { return Ok(()) };
         let policy = match who {
             Who::Token(_) => "token",

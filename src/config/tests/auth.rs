@@ -1,6 +1,5 @@
 use std::path::Path;
 
-use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use super::{read, says};
@@ -71,7 +70,7 @@ fn its_secret_comes_from_the_environment_and_is_never_shown() {
     let env = |name: &str| (name == "SSO").then(|| "hush-hush".to_owned());
     let config = Config::read(Path::new("dlo.toml"), &text, &env).unwrap();
     let read = config.auth.oidc.clone().unwrap();
-    assert_eq!(read.client_secret.as_ref().map(|secret| secret.expose_secret()), Some("hush-hush"));
+    assert_eq!(read.client_secret.as_ref().map(secrecy::ExposeSecret::expose_secret), Some("hush-hush"));
     assert!(read.scopes.is_empty());
     assert!(!format!("{config:?}").contains("hush"), "{config:?}");
 }

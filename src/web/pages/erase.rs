@@ -96,7 +96,7 @@ async fn act(State(web): State<Web>, posted: Posted) -> Result<Response, Failure
     let gate = web.engine.gate();
     let survey = erasure::survey(gate, &subject).await?;
     let asked = fields.get("step") == "erase";
-    let found = found(&web, &subject, &fields, survey, asked);
+    let found = found(&web, &subject, &fields, &survey, asked);
     let whole = found.again.error.is_none() && found.reason.error.is_none();
     if !asked || !whole {
         let status = if asked { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
@@ -116,7 +116,7 @@ async fn act(State(web): State<Web>, posted: Posted) -> Result<Response, Failure
     Ok(Redirect::to(PATH).into_response())
 }
 
-fn found(web: &Web, subject: &Subject, fields: &Fields, survey: Survey, asked: bool) -> Found {
+fn found(web: &Web, subject: &Subject, fields: &Fields, survey: &Survey, asked: bool) -> Found {
     let typed = fields.get("again");
     let wrong = asked && typed != subject.value;
     let reason = if asked { case::reason(fields) } else { Field::default() };

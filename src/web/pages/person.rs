@@ -66,7 +66,7 @@ async fn show(State(web): State<Web>, Path(id): Path<String>, who: Signed) -> Re
     Ok(render(&PersonPage {
         layout,
         back: Reference::here("People", "/people"),
-        role: user.role.to_string(),
+        role: user.role.clone(),
         active: user.disabled_at.is_none(),
         has_password: user.password_hash.is_some(),
         created: When::at(user.created_at, seen),

@@ -206,7 +206,7 @@ async fn dropped_swapped_and_inserted_entries_are_named(db: TestDatabase) {
          SELECT seq, audit_id, words, erased, mac, key_id FROM kept; DROP TABLE kept;",
     )
     .await;
-    assert_eq!(found(&app).await, [cut.clone()]);
+    assert_eq!(found(&app).await, std::slice::from_ref(&cut));
 
     // An entry that nobody linked, and one that somebody linked who has not the key.
     let id = match &raw {

@@ -296,6 +296,7 @@ async fn planted_secrets_are_found_nowhere(db: TestDatabase) {
     let wrong = http
         .post(format!("{url}/login"))
         .header("content-type", "application/x-www-form-urlencoded")
+        .header("sec-fetch-site", "same-origin")
         .body(format!("name={password}&password={password}x"));
     assert_eq!(wrong.send().await.unwrap().status(), 422);
 
