@@ -1,7 +1,7 @@
 //! How often one token, one source of webhooks or one address without a proof may call. Each process
 //! counts its own.
 //!
-//! Costs one lock and one look into a table for a call, some hundred nanoseconds.
+//! Costs one lock and one look into a table for a call.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
