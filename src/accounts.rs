@@ -142,10 +142,13 @@ pub async fn sign_in_from(
     tries::begin(db, ambient, &attempt).await?;
     let (user, stronger) = checked(db, name, password).await?;
     let mut tx = db.begin().await?;
-    let known = match &user {
-        Some(user) => Some(user.clone()),
-        None => accounts::user_by_name(&mut tx, name).await?,
+    let known = accounts::user_by_name(&mut tx, name).await?;
+    // Hashing takes its time, in which somebody may have been shut out or given another password.
+    let unchanged = |user: &UserRow| {
+        let now = known.as_ref().map(|now| (now.id, now.disabled_at, &now.password_hash));
+        now == Some((user.id, user.disabled_at, &user.password_hash))
     };
+    let user = user.filter(unchanged);
     let action = match &user {
         None => "sign_in_failed",
         Some(user) if factors::held(&mut tx, user.id).await?.any() => "password_right",
@@ -183,6 +186,19 @@ pub async fn sign_in_from(
     Ok(user)
 }
 
+/// Puts on record that somebody came in by a link, without the door and its questions.
+pub async fn came_in_by_link(
+    db: &Db,
+    ambient: &Ambient,
+    user: &UserRow,
+    origin: &str,
+) -> Result<(), StoreError> {
+    let actor = Actor::Person { name: user.name.clone(), role: db.roles().of(&user.role) };
+    let mut tx = db.begin().await?;
+    note(&mut tx, ambient, &By { actor: &actor, origin }, "sign_in", "by a one-time link").await?;
+    tx.commit(Commit::Account).await
+}
+
 /// Adds a person. Without a password they need a link to set one.
 pub async fn add_user(
     db: &Db,
@@ -210,7 +226,9 @@ pub async fn add_user(
         zone: None,
     };
     let mut tx = db.begin().await?;
-    if !accounts::insert_user(&mut tx, &user).await? {
+    // Anna and anna would be told apart by nobody who reads the audit.
+    let spelt = |other: &UserRow| other.name.to_lowercase() == name.to_lowercase();
+    if accounts::users(&mut tx).await?.iter().any(spelt) || !accounts::insert_user(&mut tx, &user).await? {
         return Err(AccountError::Name(format!("the name {name:?} is taken")));
     }
     note(&mut tx, ambient, by, "user_add", &format!("{name} as {role}")).await?;
@@ -281,13 +299,18 @@ async fn keep_an_admin(db: &Db, tx: &mut Tx, user: &UserRow) -> Result<(), Accou
 /// a right, or touching the account of somebody with it, takes the right itself.
 fn may_manage(by: &By<'_>, rights: Rights) -> Result<(), AccountError> {
     permitted(by, Right::ManagePeople)?;
+    no_more_than_theirs(by, rights, "role")
+}
+
+/// Refuses to hand on rights that whoever does it lacks.
+fn no_more_than_theirs(by: &By<'_>, rights: Rights, of: &str) -> Result<(), AccountError> {
     let Actor::Person { role, .. } = by.actor else { return Ok(()) };
     let beyond = rights.beyond(role.rights());
     if beyond.is_empty() {
         return Ok(());
     }
     Err(AccountError::Forbidden(format!(
-        "you lack rights that this role has ({beyond}); ask somebody who has them"
+        "you lack rights that this {of} has ({beyond}); ask somebody who has them"
     )))
 }
 
@@ -379,6 +402,9 @@ async fn known(tx: &mut Tx, name: &str) -> Result<UserRow, AccountError> {
         .ok_or_else(|| AccountError::Unknown(format!("person named {name:?}")))
 }
 
+/// What the audit calls the engine, and somebody who said a name that nobody has.
+const THE_DESKS_OWN: [&str; 2] = ["engine", "unknown"];
+
 fn checked_name(name: &str) -> Result<String, AccountError> {
     let name = name.trim();
     let fits = (1..=64).contains(&name.chars().count());
@@ -388,8 +414,8 @@ fn checked_name(name: &str) -> Result<String, AccountError> {
             "a name has 1 to 64 characters, without colons and control characters".to_owned(),
         ));
     }
-    if RESERVED_NAMES.iter().any(|word| word.eq_ignore_ascii_case(name)) {
-        return Err(AccountError::Name(format!("nobody is called {name}: filters use that word")));
+    if RESERVED_NAMES.iter().chain(&THE_DESKS_OWN).any(|word| word.eq_ignore_ascii_case(name)) {
+        return Err(AccountError::Name(format!("nobody is called {name}: the desk uses that word itself")));
     }
     Ok(name.to_owned())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{AccountError, By, checked_name, hash_secret, note, permitted};
+use super::{AccountError, By, checked_name, hash_secret, no_more_than_theirs, note, permitted};
 use crate::domain::actor::{Right, Scope};
 use crate::domain::ambient::Ambient;
 use crate::store::accounts::{self, TokenRow};
@@ -14,7 +14,7 @@ use crate::store::{Commit, Db, StoreError};
 /// Begins every API token, so that a leaked one is recognised.
 const TOKEN_PREFIX: &str = "dlo_";
 
-/// Makes an API token; its secret is shown this once.
+/// Makes an API token; its secret is shown this once. Nobody makes one that may do more than they.
 pub async fn create_token(
     db: &Db,
     ambient: &Ambient,
@@ -24,6 +24,7 @@ pub async fn create_token(
     by: &By<'_>,
 ) -> Result<String, AccountError> {
     permitted(by, Right::ManageTokens)?;
+    no_more_than_theirs(by, scope.rights(), "scope")?;
     let name = checked_name(name)?;
     let secret = format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(ambient.secret()));
     let now = ambient.now();

@@ -44,7 +44,7 @@ fn key_in(path: &Path, mistake: impl Fn(String)) -> Option<SecretKey> {
             key
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            mistake(format!("there is no file {shown}; `dlo init` makes one"));
+            mistake(format!("there is no file {shown}: put it back, or make a first one with `dlo init`"));
             None
         }
         Err(error) => {

@@ -59,6 +59,11 @@ text_enum! {
 }
 
 impl Scope {
+    /// All that it holds.
+    pub fn rights(self) -> Rights {
+        Right::ALL.iter().copied().filter(|right| self.may(*right)).collect()
+    }
+
     /// Whether the scope holds a right.
     pub fn may(self, right: Right) -> bool {
         match right {

@@ -310,6 +310,9 @@ pub async fn recent_reasons(tx: &mut Tx, actor: &str, action: &str) -> Result<Ve
 
 /// When each person signed in last.
 pub async fn last_sign_ins(tx: &mut Tx) -> Result<Vec<(String, Timestamp)>, StoreError> {
-    const SQL: &str = "SELECT actor, max(at) FROM audit WHERE action = 'sign_in' GROUP BY actor";
+    // Person by person, backwards from their latest act, instead of once through the whole audit.
+    const SQL: &str = "SELECT name, last FROM (SELECT name, (SELECT at FROM audit \
+        WHERE actor = name AND action = 'sign_in' ORDER BY at DESC, id DESC LIMIT 1) AS last FROM users) seen \
+        WHERE last IS NOT NULL";
     Ok(on!(tx, c => sqlx::query_as(SQL).fetch_all(c).await)?)
 }

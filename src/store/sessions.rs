@@ -28,7 +28,8 @@ pub struct SessionRow {
 from_row!(SessionRow { id, user_id, began_at, seen_at, address, agent, signed_in_by });
 
 /// Adds a session of `owner`, or of nobody; false when its token is taken. It is in nobody's list
-/// without `listed`.
+/// without `listed`, and takes the place of one that is listed under the same id: the one that goes on
+/// under a new token, of which two clicks at once make two.
 pub async fn insert(
     tx: &mut Tx,
     hash: &[u8],
@@ -40,6 +41,9 @@ pub async fn insert(
     const SQL: &str = "INSERT INTO sessions \
         (hash, data, expires_at, user_id, id, began_at, seen_at, address, agent, signed_in_by) \
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (hash) DO NOTHING";
+    if let Some(SessionRow { user_id, id, .. }) = listed {
+        delete_one(tx, *user_id, *id).await?;
+    }
     let added = on!(tx, c => sqlx::query(SQL)
         .bind(hash)
         .bind(data)

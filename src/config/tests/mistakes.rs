@@ -76,7 +76,7 @@ fn server_engine_and_retry() {
                 "dlo.toml:3: server.public_url: must be an address such as \"https://example.com\"",
                 "dlo.toml:4: server.database_url: must be \"sqlite:FILE\" or \"postgres://USER@HOST/NAME\"",
                 "dlo.toml:5: server.allow_private_destinations: must be true or false, not an integer",
-                "dlo.toml:6: server.secret_key_file: there is no file no-such-file; `dlo init` makes one",
+                "dlo.toml:6: server.secret_key_file: there is no file no-such-file: put it back, or make a first one with `dlo init`",
             ],
         ),
         (

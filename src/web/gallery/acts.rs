@@ -206,6 +206,7 @@ pub(super) fn account(w: &Words) -> AccountPage {
         new_password: Field::default(),
         shortest: 12,
         second_factor: w.t("You have an authenticator app. 9 recovery codes are left."),
+        has_second_factor: true,
         action_id: "01987c3e".into(),
         zones: zones(Zone::UTC),
         zone_error: w.some("Choose a zone of the list."),

@@ -90,7 +90,7 @@ pub(super) fn audit(w: &Words) -> AuditPage {
             what: w.t(what),
             target: target.then(|| Reference::here(w.t("Order 10443"), ID)),
             why: why.map(|text| w.long(text)),
-            from: w.some("10.4.0.17"),
+            from: Some(Reference::new(w.t("10.4.0.17"), None)),
             result: w.t(result),
             refused,
         };
@@ -161,6 +161,7 @@ pub(super) fn people(w: &Words) -> PeoplePage {
         role: known.of(role),
         active,
         second: active && seen.is_some(),
+        no_password: active && seen.is_none(),
         created: ago(86_400 * 40),
         seen,
         own,
@@ -221,7 +222,7 @@ pub(super) fn tokens(w: &Words, some: bool) -> TokensPage {
         },
         made: w.some("shop").map(|name| (name, w.t("dlo_q3v0Zc9m2Kf8T1xY7bLwPjR4sN6hUeAaDgMoViCyXkE"))),
         name: Field::wrong(w.t("shop"), w.t("A token named shop exists already.")),
-        scopes: scopes(Scope::Submit),
+        scopes: scopes(Scope::Submit, Right::ALL.iter().copied().collect()),
         spans: spans(90),
     }
 }

@@ -314,6 +314,9 @@ async fn enter(web: &Web, session: &Session, name: &str, came: Came<'_>) -> Resu
     let mut tx = web.engine.db().read().await?;
     let user = user_by_name(&mut tx, name).await?.ok_or(Failure::NotFound)?;
     drop(tx);
+    if !second::is_asked(came.by, second::held(web, &user).await?) {
+        accounts::came_in_by_link(web.engine.db(), web.engine.ambient(), &user, came.from).await?;
+    }
     Ok(second::come_in(web, session, &user, came, "/").await?.into_response())
 }
 

@@ -53,6 +53,8 @@ pub struct AccountPage {
     pub shortest: usize,
     /// What they show beside their password, in a sentence.
     pub second_factor: String,
+    /// They have one.
+    pub has_second_factor: bool,
     /// For the password form.
     pub action_id: String,
     /// The zones that there are, with the reader's own.
@@ -175,6 +177,7 @@ async fn page(web: &Web, who: &Signed) -> Result<AccountPage, Failure> {
         new_password: Field::default(),
         shortest: MIN_PASSWORD,
         second_factor: super::factors::sentence(held),
+        has_second_factor: held.any(),
         action_id: web.engine.ambient().opaque().to_string(),
     })
 }

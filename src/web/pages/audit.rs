@@ -125,20 +125,24 @@ fn present(entry: &audit::Entry, mask: &Mask, names: &HashMap<Uuid, String>, see
             })
             .or(place),
         why: row.reason.as_deref().map(|text| Long::line(mask.text(text))),
-        from: (!row.origin.is_empty()).then(|| row.origin.clone()),
+        from: (!row.origin.is_empty()).then(|| match subject(&row.origin) {
+            Some(bulk) => Reference { text: format!("bulk action {}", bulk.text), ..bulk },
+            None => Reference::new(row.origin.as_str(), None),
+        }),
         result,
         refused,
     }
 }
 
-/// The page of what an entry is about, where it is about no operation.
+/// The page of what an entry is about, where it is about no operation. Ids are known by their ends.
 fn subject(subject: &str) -> Option<Reference> {
     let (kind, name) = subject.split_once(':')?;
-    let at = |section: &str| Reference::here(name, list::below(section, name));
+    let end = name.char_indices().nth_back(7).map_or(name, |(at, _)| &name[at..]);
+    let at = |text: String, section: &str| Some(Reference::here(text, list::below(section, name)));
     match kind {
-        "destination" => Some(at("/destinations")),
-        "cause" => Some(at("/causes")),
-        "bulk" => Some(at("/bulk")),
+        "destination" => at(name.to_owned(), "/destinations"),
+        "cause" => at(end.to_owned(), "/causes"),
+        "bulk" => at(end.to_owned(), "/bulk"),
         _ => None,
     }
 }
@@ -252,8 +256,8 @@ pub struct AuditRow {
     pub target: Option<Reference>,
     /// In their words.
     pub why: Option<Long>,
-    /// The address they came from.
-    pub from: Option<String>,
+    /// The address they came from, or the bulk action that did it in their name.
+    pub from: Option<Reference>,
     /// With what result, in words.
     pub result: String,
     /// It was refused or failed.

@@ -62,6 +62,8 @@ pub struct PersonRow {
     pub active: bool,
     /// They have a second factor.
     pub second: bool,
+    /// They have yet to set a password by their link.
+    pub no_password: bool,
     /// When the account was made.
     pub created: When,
     /// Their last sign-in.
@@ -110,6 +112,7 @@ async fn page(web: &Web, who: &Signed) -> Result<PeoplePage, Failure> {
         role: known.of(&user.role),
         active: user.disabled_at.is_none(),
         second: holders.contains(&user.id),
+        no_password: user.password_hash.is_none() && web.sso.oidc().is_none(),
         created: When::at(user.created_at, seen),
         seen: last.iter().find(|(name, _)| *name == user.name).map(|(_, at)| When::at(*at, seen)),
         own: user.id == who.user.id,

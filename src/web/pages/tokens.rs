@@ -11,7 +11,7 @@ use axum::routing::{get, post};
 use uuid::Uuid;
 
 use crate::accounts::{self, AccountError};
-use crate::domain::actor::{Right, Scope};
+use crate::domain::actor::{Right, Rights, Scope};
 use crate::domain::time::Timestamp;
 use crate::domain::words;
 use crate::store::accounts::{TokenRow, tokens as stored};
@@ -102,7 +102,7 @@ async fn page(web: &Web, who: &Signed) -> Result<TokensPage, Failure> {
         rows: rows.into_iter().map(|row| token(row, who.seen(now))).collect(),
         made: None,
         name: Field::default(),
-        scopes: scopes(Scope::Submit),
+        scopes: scopes(Scope::Submit, who.role.rights()),
         spans: spans(USUAL),
     })
 }
@@ -128,13 +128,13 @@ fn token(row: TokenRow, seen: Seen) -> TokenView {
     }
 }
 
-/// All scopes, one of them chosen.
-pub fn scopes(chosen: Scope) -> Vec<Choice> {
+/// The scopes that somebody with these rights may give, one of them chosen.
+pub fn scopes(chosen: Scope, rights: Rights) -> Vec<Choice> {
     let choice = |&each: &Scope| {
         let words::Label { label, explanation } = words::scope(each);
         Choice { value: each.to_string(), words: format!("{label}. {explanation}"), chosen: each == chosen }
     };
-    Scope::ALL.iter().map(choice).collect()
+    Scope::ALL.iter().filter(|scope| scope.rights().beyond(rights).is_empty()).map(choice).collect()
 }
 
 /// How long a token may work, one of them chosen.
@@ -168,7 +168,8 @@ async fn create(State(web): State<Web>, posted: Posted) -> Result<Response, Fail
         Err(error @ AccountError::Name(_)) => {
             let name = Field::wrong(name, sentence(&error.to_string()));
             let again = page(&web, &who).await?;
-            let again = TokensPage { name, scopes: scopes(scope), spans: spans(days), ..again };
+            let again =
+                TokensPage { name, scopes: scopes(scope, who.role.rights()), spans: spans(days), ..again };
             Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &again))
         }
         Err(error) => Err(error.into()),

@@ -94,11 +94,16 @@ pub fn result(row: &AuditRow) -> (String, bool) {
     (words::capitalised(&words::step_name(&row.result)), refused)
 }
 
+/// How overrides are named in what they leave behind, and in words.
+const MODES: [(&str, &str); 2] =
+    [("mode same_key", "under the same key"), ("mode new_effect", "under a new key, for a second effect")];
+
 /// What else the entry tells, where its result does not say it already.
 pub fn detail(row: &AuditRow, mask: &Mask) -> Option<String> {
     let accepted = row.result == VerdictKind::Accepted.as_str() && row.action != "override";
     let tells = !accepted || row.detail == ERASED;
-    (!row.detail.is_empty() && tells).then(|| mask.text(&row.detail))
+    (!row.detail.is_empty() && tells)
+        .then(|| MODES.iter().fold(mask.text(&row.detail), |text, (mode, words)| text.replace(mode, words)))
 }
 
 #[cfg(test)]

@@ -57,6 +57,7 @@ async fn keeps_the_rules(browser: &Browser, scene: &Scene, page: &Page, rules: R
     browser.set_width(1280).await;
     browser.open_everything().await;
     broken.add(page.name, "", browser.violations(rules).await);
+    broken.add(page.name, ", hidden by a style", browser.hidden_words().await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -100,7 +100,7 @@ async fn mfa_an_app_is_set_up_and_asked_for_without_script() {
     browser.goto(&served.url).await;
     sign_in(&browser, "olga").await;
     browser.goto(&format!("{}/account", served.url)).await;
-    browser.click_text("a", "Change your second factor").await;
+    browser.click_text("a", "Set one up").await;
     browser.wait_for_text("Passkeys need a name in the desk\u{2019}s address").await;
     browser.click_text("button", "Set up an app").await;
     let secret = browser.text(".handout .code").await.replace(' ', "");

@@ -48,7 +48,10 @@ async fn a_setup_link_makes_the_first_admin_once(db: TestDatabase) {
     assert!(short.words().contains("needs at least 8 characters") && short.field("name") == "ada");
     ada.post_bare(&path, &[("name", "a:b"), ("password", PASSWORD)]).await.expect(422);
     assert_eq!(ada.post_bare(&path, &[("name", "ada"), ("password", PASSWORD)]).await.location(), "/");
-    ada.get("/people").await.expect(200);
+    let people = ada.get("/people").await.expect(200);
+    assert!(!people.words().contains("never"), "{}", people.words());
+    let entries = ada.get("/audit?action=sign_in").await.expect(200);
+    assert!(entries.words().contains("ada signed in: by a one-time link Done"), "{}", entries.words());
 
     for reply in [
         desk.nobody().get(&path).await,

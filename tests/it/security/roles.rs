@@ -18,6 +18,8 @@ on_both!(
     a_role_that_the_file_no_longer_has_means_no_rights,
     accounts_refuse_whoever_lacks_the_right_whatever_the_page_says,
     nobody_gives_a_right_that_they_lack,
+    nobody_makes_a_token_that_may_do_more_than_they,
+    nobody_is_called_like_the_desk_or_like_somebody_else,
     whoever_last_manages_people_stays_whatever_their_role_is_called,
 );
 
@@ -376,6 +378,38 @@ async fn nobody_gives_a_right_that_they_lack(db: TestDatabase) {
     }
     petra.post("/people", &[("name", "new"), ("role", "viewer")]).await.expect(200);
     petra.post(&format!("{vera}/role"), &[("role", "people-desk")]).await.expect(303);
+}
+
+async fn nobody_makes_a_token_that_may_do_more_than_they(db: TestDatabase) {
+    let roles = role("token-desk", [View, Submit, ManageTokens]) + &role("key-desk", [View, ManageTokens]);
+    let desk = Desk::configured(db, &roles).await;
+    desk.add("tom", "token-desk").await;
+    desk.add("kim", "key-desk").await;
+    let mut tom = desk.nobody();
+    tom.sign_in("tom", PASSWORD).await;
+    let page = tom.get("/tokens").await.expect(200);
+    let offered: Vec<String> = page.all("#scope option").into_iter().map(|(_, words)| words).collect();
+    assert_eq!(offered.len(), 1, "{offered:?}");
+    for scope in Scope::ALL {
+        let fields = [("name", scope.as_str()), ("scope", scope.as_str()), ("days", "30")];
+        let reply = tom.post("/tokens", &fields).await;
+        assert_eq!(reply.status, if *scope == Scope::Submit { 200 } else { 403 }, "{scope}");
+    }
+    let mut kim = desk.nobody();
+    kim.sign_in("kim", PASSWORD).await;
+    let page = kim.get("/tokens").await.expect(200);
+    assert!(page.words().contains("no scope is within your rights"), "{}", page.words());
+}
+
+/// The audit tells people apart by their names, and from the desk.
+async fn nobody_is_called_like_the_desk_or_like_somebody_else(db: TestDatabase) {
+    let desk = Desk::start(db).await;
+    desk.add("Anna", Role::Viewer).await;
+    let mut boss = desk.signed_in(Role::Admin).await;
+    for name in ["engine", "Engine", "unknown", "nobody", "me", "anna", "ANNA", "token:x", "cli:root"] {
+        let page = boss.post("/people", &[("name", name), ("role", "viewer")]).await.expect(422);
+        assert_eq!(page.field("name"), name);
+    }
 }
 
 async fn whoever_last_manages_people_stays_whatever_their_role_is_called(db: TestDatabase) {

@@ -88,8 +88,15 @@ async fn sessions_come_and_go(db: TestDatabase) {
     assert_eq!(sessions::delete_one(&mut tx, Uuid::nil(), first.id).await.unwrap(), None, "somebody else's");
     assert_eq!(sessions::delete_one(&mut tx, user, first.id).await.unwrap(), Some(used));
     assert_eq!(sessions::delete_one(&mut tx, user, first.id).await.unwrap(), None, "once");
-    sessions::delete_of_user(&mut tx, user).await.unwrap();
+    for token in [&b"three"[..], b"four"] {
+        let on = sessions::insert(&mut tx, token, "goes on", end, Some(user), Some(&second)).await;
+        assert!(on.unwrap(), "two clicks at once: the later one counts");
+    }
     assert_eq!(sessions::load(&mut tx, b"two", now).await.unwrap(), None);
+    assert_eq!(sessions::load(&mut tx, b"three", now).await.unwrap(), None);
+    assert_eq!(sessions::of_user(&mut tx, user, now).await.unwrap(), [second]);
+    sessions::delete_of_user(&mut tx, user).await.unwrap();
+    assert_eq!(sessions::load(&mut tx, b"four", now).await.unwrap(), None);
     for name in [&b"a"[..], b"b", b"c"] {
         sessions::insert(&mut tx, name, "", end, None, None).await.unwrap();
     }

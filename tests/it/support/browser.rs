@@ -23,6 +23,9 @@ use url::Url;
 
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// Of chromedriver with a page or a script, which it would wait minutes for.
+const PAGE_PATIENCE: Duration = Duration::from_secs(45);
+
 /// How a person's browser is set up.
 pub(crate) struct Setup {
     pub(crate) script: bool,
@@ -268,7 +271,12 @@ fn capabilities(setup: &Setup, folder: &Path) -> Value {
     if let Ok(chromium) = env::var("DLO_TEST_CHROMIUM") {
         options["binary"] = chromium.into();
     }
-    json!({ "goog:chromeOptions": options, "goog:loggingPrefs": { "browser": "ALL" } })
+    json!({
+        "goog:chromeOptions": options,
+        "goog:loggingPrefs": { "browser": "ALL" },
+        // Milliseconds: a page that does not come fails the test that asked for it, with its address.
+        "timeouts": { "pageLoad": PAGE_PATIENCE.as_millis(), "script": PAGE_PATIENCE.as_millis() },
+    })
 }
 
 /// A command of chromedriver's that the standard, and so the client library, does not have.

@@ -54,6 +54,19 @@ impl Browser {
         let script = "for (const part of document.querySelectorAll('main details')) part.open = true";
         self.evaluate(script, Vec::new()).await;
     }
+
+    /// What the page says and a wide window does not show. What only a narrow table shows has the
+    /// class `headed`: a wide one has the table's head instead. The copy of a summary goes when it opens.
+    pub(crate) async fn hidden_words(&self) -> Vec<String> {
+        let script =
+            "const meant = '.headed, thead, [hidden], .vh, script, template, noscript, option, details > summary';
+            const words = (part) => [...part.childNodes].some((it) => it.nodeType === 3 && it.data.trim());
+            return [...document.querySelectorAll('main *')]
+                .filter((part) => words(part) && !part.closest(meant) && !part.checkVisibility())
+                .map((part) => part.outerHTML.slice(0, 200));";
+        let found = self.evaluate(script, Vec::new()).await;
+        serde_json::from_value(found).expect("a list of texts")
+    }
 }
 
 fn read<'n>(
