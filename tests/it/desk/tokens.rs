@@ -45,7 +45,8 @@ async fn a_token_is_made_shown_once_used_and_revoked(db: TestDatabase) {
     let shown = row(&list, "<b>shop</b>");
     assert_eq!(
         shown,
-        "<b>shop</b> read Works lapses in 90 d never used made just now by admin Revoke <b>shop</b>"
+        "<b>shop</b> read Works lapses in 90 d never used made just now by admin Revoke <b>shop</b> \
+         Revoke it for good : <b>shop</b>"
     );
 
     let header = format!("Bearer {secret}");
