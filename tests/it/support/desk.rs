@@ -6,9 +6,9 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
-use dead_letter_office::accounts::{self, By};
+use dead_letter_office::accounts;
 use dead_letter_office::config::Config;
-use dead_letter_office::domain::actor::{Actor, Role, Scope};
+use dead_letter_office::domain::actor::{Role, Scope};
 use dead_letter_office::domain::ambient::Ambient;
 use dead_letter_office::engine::Engine;
 use dead_letter_office::store::Db;
@@ -19,7 +19,7 @@ use scraper::{Html, Selector};
 use tower::ServiceExt as _;
 use uuid::Uuid;
 
-use super::app::{TestApp, config};
+use super::app::{TestApp, by_root, config};
 use super::databases::TestDatabase;
 
 /// Everybody's password.
@@ -152,9 +152,7 @@ impl Desk {
 
     pub(crate) async fn add(&self, name: &str, role: impl AsRef<str>) {
         let (db, ambient) = (self.app.engine.db(), self.app.engine.ambient());
-        let actor = Actor::Cli { user: "root".into() };
-        let by = By { actor: &actor, origin: "cli" };
-        accounts::add_user(db, ambient, name, role, Some(PASSWORD.into()), &by).await.unwrap();
+        accounts::add_user(db, ambient, name, role, Some(PASSWORD.into()), &by_root()).await.unwrap();
     }
 
     /// The header of a new token.
@@ -164,9 +162,8 @@ impl Desk {
 
     pub(crate) async fn token_named(&self, name: &str, scope: Scope) -> String {
         let (db, ambient) = (self.app.engine.db(), self.app.engine.ambient());
-        let actor = Actor::Cli { user: "root".into() };
-        let by = By { actor: &actor, origin: "cli" };
-        let secret = accounts::create_token(db, ambient, name, scope, None, &by).await.expect("a token");
+        let secret =
+            accounts::create_token(db, ambient, name, scope, None, &by_root()).await.expect("a token");
         format!("Bearer {secret}")
     }
 

@@ -14,6 +14,7 @@ pub(crate) mod routes;
 pub(crate) mod served;
 pub(crate) mod tables;
 pub(crate) mod tree;
+pub(crate) mod two_people;
 mod verbs;
 pub(crate) mod wire;
 
