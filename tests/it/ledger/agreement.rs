@@ -7,6 +7,7 @@ use tokio::runtime::Runtime;
 use super::model::{End, Kind, Model, Move};
 use super::system::System;
 use crate::support::databases::TestDatabase;
+use crate::support::lives;
 
 /// On which database it is kept.
 trait Kept: 'static {
@@ -76,9 +77,8 @@ fn a_question_that_is_out_is_answered_before_a_person_vouches() {
     }
 }
 
-fn cases(usual: u32) -> Cases {
-    let cases = std::env::var("DLO_TEST_LIVES").map_or(usual, |count| count.parse().expect("a number"));
-    Cases { cases, failure_persistence: None, max_shrink_iters: 400, ..Cases::default() }
+fn cases(whole: u32) -> Cases {
+    Cases { cases: lives(whole), failure_persistence: None, max_shrink_iters: 400, ..Cases::default() }
 }
 
 prop_state_machine! {

@@ -55,7 +55,6 @@ impl System {
         let clock = Arc::new(TestClock::at(Timestamp::parse("2026-11-29T09:00:00Z").unwrap()));
         let (engine, raw) = runtime.block_on(async {
             let db = Db::open(&database.url).await.unwrap();
-            db.migrate().await.unwrap();
             let ambient = Ambient::new(clock.clone(), StdRng::seed_from_u64(1));
             let engine = Engine::new(db, Arc::new(config()), ambient);
             (engine, Raw::open(&database.url).await.unwrap())

@@ -7,7 +7,7 @@
 //!
 //! On SQLite each place gets every string: several at a time, one behind the other, while the other
 //! places of its kind are as hostile, and a sample of them each by itself while everything else is as
-//! it should be. On PostgreSQL it gets a sample of both.
+//! it should be. On PostgreSQL it gets a sample of both, and in the inner loop a smaller one on either.
 //! The samples are the same in every run.
 
 mod judge;
@@ -37,6 +37,7 @@ use tower::ServiceExt as _;
 
 use crate::support::databases::TestDatabase;
 use crate::support::desk::{Desk, PASSWORD};
+use crate::support::in_inner_loop;
 use crate::support::routes::routes;
 
 /// An answer that takes longer is a hang.
@@ -55,13 +56,16 @@ struct Depth {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_string_in_every_place_on_sqlite() {
-    let depth = Depth { together: usize::MAX, alone: 8, slow: 8 };
-    sweep(TestDatabase::sqlite(), depth).await;
+    let all = Depth { together: usize::MAX, alone: 8, slow: 8 };
+    let some = Depth { together: 12, alone: 3, slow: 2 };
+    sweep(TestDatabase::sqlite(), if in_inner_loop() { some } else { all }).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn some_strings_in_every_place_on_postgresql() {
-    sweep(TestDatabase::postgres().await, Depth { together: 12, alone: 3, slow: 2 }).await;
+    let some = Depth { together: 12, alone: 3, slow: 2 };
+    let few = Depth { together: 4, alone: 1, slow: 1 };
+    sweep(TestDatabase::postgres().await, if in_inner_loop() { few } else { some }).await;
 }
 
 async fn sweep(db: TestDatabase, depth: Depth) {

@@ -89,11 +89,17 @@ async fn what_is_easy_to_guess_is_refused_with_words_that_help(db: TestDatabase)
 
 async fn the_hash_is_argon2id_with_the_usual_work(db: TestDatabase) {
     let desk = Desk::start(db).await;
-    desk.add("olga", Role::Operator).await;
-    desk.add("otto", Role::Operator).await;
+    for name in ["olga", "otto"] {
+        desk.add(name, Role::Operator).await;
+        set(&desk, name, PASSWORD.into()).await.unwrap();
+    }
     let (olgas, ottos) = (stored(&desk, "olga").await, stored(&desk, "otto").await);
     assert!(olgas.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{olgas}");
     assert_ne!(olgas, ottos, "each has a salt of its own");
+    desk.add("vera", Role::Viewer).await;
+    let usual = stored(&desk, "vera").await;
+    desk.nobody().sign_in("vera", PASSWORD).await.location();
+    assert_eq!(stored(&desk, "vera").await, usual, "what other tests begin with is as strong");
 }
 
 async fn a_weaker_hash_is_made_anew_at_the_next_sign_in(db: TestDatabase) {

@@ -166,7 +166,6 @@ pub(crate) fn install_crypto() {
 async fn engine(database: &str, destination: &str, clock: Arc<TestClock>, seed: u64, more: &str) -> Engine {
     let config = Arc::new(config(database, destination, more));
     let db = Db::open(database).await.unwrap();
-    db.migrate().await.unwrap();
     Engine::new(db, config, Ambient::new(clock, StdRng::seed_from_u64(seed)))
 }
 

@@ -11,7 +11,7 @@ use dead_letter_office::config::Config;
 use dead_letter_office::domain::actor::{Role, Scope};
 use dead_letter_office::domain::ambient::Ambient;
 use dead_letter_office::engine::Engine;
-use dead_letter_office::store::Db;
+use dead_letter_office::store::{Commit, Db, accounts as rows};
 use dead_letter_office::web;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -24,6 +24,20 @@ use super::databases::TestDatabase;
 
 /// Everybody's password.
 pub(crate) const PASSWORD: &str = "correct horse battery";
+
+/// The same as it is stored. To judge and hash it anew for everybody costs as much as most tests do
+/// besides; whoever signs in still pays for that.
+const HASHED: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$n0N9P2daVlfqyTDpXGgx+w$engPF3sLXwzIyPn7QYh59UD/YkPeBeoDWaQd20EoFLY";
+
+/// An account with everybody's password.
+pub(super) async fn add(engine: &Engine, name: &str, role: impl AsRef<str>) {
+    let (db, ambient) = (engine.db(), engine.ambient());
+    let user = accounts::add_user(db, ambient, name, role, None, &by_root()).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    rows::set_password(&mut tx, user.id, HASHED).await.unwrap();
+    tx.commit(Commit::Account).await.unwrap();
+}
 
 pub(crate) struct Desk {
     pub(crate) app: TestApp,
@@ -151,8 +165,7 @@ impl Desk {
     }
 
     pub(crate) async fn add(&self, name: &str, role: impl AsRef<str>) {
-        let (db, ambient) = (self.app.engine.db(), self.app.engine.ambient());
-        accounts::add_user(db, ambient, name, role, Some(PASSWORD.into()), &by_root()).await.unwrap();
+        add(&self.app.engine, name, role).await;
     }
 
     /// The header of a new token.

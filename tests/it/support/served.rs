@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::app::{by_root, config, install_crypto, submission};
 use super::databases::TestDatabase;
-use super::desk::PASSWORD;
+use super::desk::add;
 
 pub(crate) struct Served {
     pub(crate) url: String,
@@ -59,7 +59,6 @@ impl Served {
         config.server.public_url = url.parse().unwrap();
         adjust(&mut config);
         let db = Db::open(&database.url).await.unwrap();
-        db.migrate().await.unwrap();
         let engine = Engine::new(db, Arc::new(config), Ambient::system());
         let (stop, stopped) = watch::channel(false);
         engine.start(&stopped).unwrap();
@@ -68,8 +67,7 @@ impl Served {
     }
 
     pub(crate) async fn add(&self, name: &str, role: Role) {
-        let (db, ambient) = (self.engine.db(), self.engine.ambient());
-        accounts::add_user(db, ambient, name, role, Some(PASSWORD.into()), &by_root()).await.unwrap();
+        add(&self.engine, name, role).await;
     }
 
     /// The address of a link for the first account.

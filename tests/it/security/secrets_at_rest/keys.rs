@@ -12,7 +12,8 @@ use crate::support::app::by_root;
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::ledger::Raw;
 
-on_both!(stored_secrets_go_on_under_a_new_key, a_secret_comes_and_goes_by_its_name);
+on_both!(stored_secrets_go_on_under_a_new_key);
+on_both!(empty: a_secret_comes_and_goes_by_its_name);
 
 /// A house with three keys and a configuration that takes two secrets.
 fn keys(url: &str, current: &str, older: &[&str]) -> String {
