@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use dead_letter_office::accounts::{self, AccountError, By, LinkFor};
+use dead_letter_office::accounts::{self, AccountError, LinkFor};
 use dead_letter_office::domain::actor::{Actor, Right, Role, Scope};
 use dead_letter_office::domain::sign_in::SignInBy;
 use dead_letter_office::store::sessions::{self, SessionRow};
 use dead_letter_office::store::{Commit, accounts as rows};
 use uuid::Uuid;
 
-use crate::support::app::TestApp;
+use crate::support::app::{TestApp, by_root};
 use crate::support::databases::{TestDatabase, on_both};
 
 on_both!(
@@ -26,14 +26,9 @@ on_both!(
 
 const PASSWORD: &str = "correct horse battery";
 
-fn by() -> By<'static> {
-    static CLI: std::sync::LazyLock<Actor> = std::sync::LazyLock::new(|| Actor::Cli { user: "root".into() });
-    By { actor: &CLI, origin: "cli" }
-}
-
 async fn add(app: &TestApp, name: &str, role: Role) {
     let (db, ambient) = (app.engine.db(), app.engine.ambient());
-    accounts::add_user(db, ambient, name, role, Some(PASSWORD.into()), &by()).await.unwrap();
+    accounts::add_user(db, ambient, name, role, Some(PASSWORD.into()), &by_root()).await.unwrap();
 }
 
 async fn may_enter(app: &TestApp, name: &str, password: &str) -> bool {
@@ -57,11 +52,11 @@ async fn a_sign_in_says_only_yes_or_no(db: TestDatabase) {
     ] {
         assert!(!may_enter(&app, name, password).await, "{name}");
     }
-    accounts::add_user(db, ambient, "vera", Role::Viewer, None, &by()).await.unwrap();
+    accounts::add_user(db, ambient, "vera", Role::Viewer, None, &by_root()).await.unwrap();
     assert!(!may_enter(&app, "vera", "").await, "no password is no password");
-    accounts::disable(db, ambient, "olga", &by()).await.unwrap();
+    accounts::disable(db, ambient, "olga", &by_root()).await.unwrap();
     assert!(!may_enter(&app, "olga", PASSWORD).await);
-    let gone = accounts::disable(db, ambient, "nobody", &by()).await;
+    let gone = accounts::disable(db, ambient, "nobody", &by_root()).await;
     assert!(matches!(gone, Err(AccountError::Unknown(_))));
 }
 
@@ -69,7 +64,7 @@ async fn a_link_works_once_and_for_half_an_hour(db: TestDatabase) {
     let app = TestApp::start(db).await;
     let (db, ambient) = (app.engine.db(), app.engine.ambient());
     add(&app, "olga", Role::Operator).await;
-    let link = async || accounts::make_link(db, ambient, Some("olga"), &by()).await.unwrap();
+    let link = async || accounts::make_link(db, ambient, Some("olga"), &by_root()).await.unwrap();
     let using = async |secret: &str, password: &str| {
         accounts::use_link(db, ambient, secret, "ignored", password.into(), "::1").await
     };
@@ -90,15 +85,15 @@ async fn a_link_works_once_and_for_half_an_hour(db: TestDatabase) {
     for made_up in ["", "x", "\0", &"x".repeat(10_000)] {
         assert!(matches!(using(made_up, "another password").await, Err(AccountError::Link)));
     }
-    let nobody = accounts::make_link(db, ambient, Some("nobody"), &by()).await;
+    let nobody = accounts::make_link(db, ambient, Some("nobody"), &by_root()).await;
     assert!(matches!(nobody, Err(AccountError::Unknown(_))));
 }
 
 async fn the_first_link_is_for_an_empty_database(db: TestDatabase) {
     let app = TestApp::start(db).await;
     let (db, ambient) = (app.engine.db(), app.engine.ambient());
-    let first = accounts::first_link(db, ambient, &by()).await.unwrap().unwrap();
-    let other = accounts::first_link(db, ambient, &by()).await.unwrap().unwrap();
+    let first = accounts::first_link(db, ambient, &by_root()).await.unwrap().unwrap();
+    let other = accounts::first_link(db, ambient, &by_root()).await.unwrap().unwrap();
     assert_eq!(accounts::link_for(db, ambient, &first).await.unwrap(), LinkFor::FirstAdmin);
     let name = accounts::use_link(db, ambient, &first, " ada ", PASSWORD.into(), "::1").await.unwrap();
     assert_eq!(name, "ada");
@@ -106,13 +101,13 @@ async fn the_first_link_is_for_an_empty_database(db: TestDatabase) {
     assert_eq!(ada.role, "admin");
     let late = accounts::use_link(db, ambient, &other, "eve", PASSWORD.into(), "::1").await;
     assert!(matches!(late, Err(AccountError::Link)), "somebody else was first");
-    assert!(accounts::first_link(db, ambient, &by()).await.unwrap().is_none());
+    assert!(accounts::first_link(db, ambient, &by_root()).await.unwrap().is_none());
 }
 
 async fn two_uses_of_a_link_at_once_count_once(db: TestDatabase) {
     let app = TestApp::start(db).await;
     let (db, ambient) = (app.engine.db(), app.engine.ambient());
-    let secret = accounts::first_link(db, ambient, &by()).await.unwrap().unwrap();
+    let secret = accounts::first_link(db, ambient, &by_root()).await.unwrap().unwrap();
     let using =
         async |name: &str| accounts::use_link(db, ambient, &secret, name, PASSWORD.into(), "::1").await;
     let (one, two) = tokio::join!(using("ada"), using("eve"));
@@ -143,16 +138,16 @@ async fn a_change_of_a_person_ends_their_sessions(db: TestDatabase) {
         );
         tx.commit(Commit::Session).await.unwrap();
         match change {
-            0 => accounts::set_role(db, ambient, "olga", Role::Approver, &by()).await.unwrap(),
+            0 => accounts::set_role(db, ambient, "olga", Role::Approver, &by_root()).await.unwrap(),
             1 => {
                 let (old, new) = (PASSWORD.to_owned(), "a new password".into());
-                accounts::change_password(db, ambient, "olga", old, new, &by()).await.unwrap();
+                accounts::change_password(db, ambient, "olga", old, new, &by_root()).await.unwrap();
             }
             2 => {
-                let secret = accounts::make_link(db, ambient, Some("olga"), &by()).await.unwrap();
+                let secret = accounts::make_link(db, ambient, Some("olga"), &by_root()).await.unwrap();
                 accounts::use_link(db, ambient, &secret, "", "a third password".into(), "::1").await.unwrap();
             }
-            _ => accounts::disable(db, ambient, "olga", &by()).await.unwrap(),
+            _ => accounts::disable(db, ambient, "olga", &by_root()).await.unwrap(),
         }
         let mut tx = db.read().await.unwrap();
         assert_eq!(sessions::load(&mut tx, b"hers", app.now()).await.unwrap(), None, "change {change}");
@@ -160,7 +155,7 @@ async fn a_change_of_a_person_ends_their_sessions(db: TestDatabase) {
         assert_eq!(row.role, "approver");
     }
     let (wrong, new) = ("not it at all".to_owned(), "a fourth password".into());
-    let refused = accounts::change_password(db, ambient, "olga", wrong, new, &by()).await;
+    let refused = accounts::change_password(db, ambient, "olga", wrong, new, &by_root()).await;
     assert!(matches!(refused, Err(AccountError::Present)));
 }
 
@@ -168,7 +163,7 @@ async fn a_token_works_until_it_lapses_or_is_revoked(db: TestDatabase) {
     let app = TestApp::start(db).await;
     let (db, ambient) = (app.engine.db(), app.engine.ambient());
     let create = async |name: &str, lasts| {
-        accounts::create_token(db, ambient, name, Scope::Submit, lasts, &by()).await
+        accounts::create_token(db, ambient, name, Scope::Submit, lasts, &by_root()).await
     };
     let holder = async |secret: &str| accounts::token_holder(db, ambient, secret).await.unwrap();
     let hour = create("hour", Some(Duration::from_hours(1))).await.unwrap();
@@ -194,9 +189,9 @@ async fn a_token_works_until_it_lapses_or_is_revoked(db: TestDatabase) {
     for made_up in ["", "dlo_", "dlo_x", &endless[4..], &format!("{endless}x"), "dlo_\0"] {
         assert!(holder(made_up).await.is_none(), "{made_up}");
     }
-    accounts::revoke_token(db, ambient, "endless", &by()).await.unwrap();
+    accounts::revoke_token(db, ambient, "endless", &by_root()).await.unwrap();
     assert!(holder(&endless).await.is_none());
-    let twice = accounts::revoke_token(db, ambient, "endless", &by()).await;
+    let twice = accounts::revoke_token(db, ambient, "endless", &by_root()).await;
     assert!(matches!(twice, Err(AccountError::Unknown(_))));
 }
 
@@ -225,7 +220,8 @@ async fn scopes_hold_what_they_say(db: TestDatabase) {
         (Scope::Work, vec![R::Work]),
     ];
     for (scope, wanted) in rights {
-        let secret = accounts::create_token(db, ambient, scope.as_str(), scope, None, &by()).await.unwrap();
+        let secret =
+            accounts::create_token(db, ambient, scope.as_str(), scope, None, &by_root()).await.unwrap();
         let row = accounts::token_holder(db, ambient, &secret).await.unwrap().unwrap();
         let actor = Actor::Token { name: row.name, scope: row.scope };
         let held: Vec<Right> = R::ALL.iter().copied().filter(|right| actor.may(*right)).collect();
@@ -237,16 +233,18 @@ async fn names_cannot_pose_as_others(db: TestDatabase) {
     let app = TestApp::start(db).await;
     let (db, ambient) = (app.engine.db(), app.engine.ambient());
     for name in ["", "  ", "token:shop", "cli:root", "a\nb", "\u{0}", &"x".repeat(65)] {
-        let added = accounts::add_user(db, ambient, name, Role::Viewer, Some(PASSWORD.into()), &by()).await;
+        let added =
+            accounts::add_user(db, ambient, name, Role::Viewer, Some(PASSWORD.into()), &by_root()).await;
         assert!(matches!(added, Err(AccountError::Name(_))), "{name:?}");
-        let token = accounts::create_token(db, ambient, name, Scope::Read, None, &by()).await;
+        let token = accounts::create_token(db, ambient, name, Scope::Read, None, &by_root()).await;
         assert!(matches!(token, Err(AccountError::Name(_))), "{name:?}");
     }
     add(&app, "olga", Role::Viewer).await;
-    let again = accounts::add_user(db, ambient, " olga ", Role::Admin, None, &by()).await;
+    let again = accounts::add_user(db, ambient, " olga ", Role::Admin, None, &by_root()).await;
     assert!(matches!(again, Err(AccountError::Name(_))), "taken");
     for password in ["short", &"x".repeat(1_025)] {
-        let weak = accounts::add_user(db, ambient, "otto", Role::Viewer, Some(password.into()), &by()).await;
+        let weak =
+            accounts::add_user(db, ambient, "otto", Role::Viewer, Some(password.into()), &by_root()).await;
         assert!(matches!(weak, Err(AccountError::Password(_))));
     }
 }
@@ -256,11 +254,11 @@ async fn no_secret_is_in_the_database_or_the_audit(db: TestDatabase) {
     let (db, ambient) = (app.engine.db(), app.engine.ambient());
     add(&app, "olga", Role::Operator).await;
     let mut secrets = vec![PASSWORD.to_owned(), "a new password".to_owned()];
-    secrets.push(accounts::make_link(db, ambient, Some("olga"), &by()).await.unwrap());
-    let used = accounts::make_link(db, ambient, Some("olga"), &by()).await.unwrap();
+    secrets.push(accounts::make_link(db, ambient, Some("olga"), &by_root()).await.unwrap());
+    let used = accounts::make_link(db, ambient, Some("olga"), &by_root()).await.unwrap();
     accounts::use_link(db, ambient, &used, "", "a new password".into(), "::1").await.unwrap();
     secrets.push(used);
-    secrets.push(accounts::create_token(db, ambient, "shop", Scope::Submit, None, &by()).await.unwrap());
+    secrets.push(accounts::create_token(db, ambient, "shop", Scope::Submit, None, &by_root()).await.unwrap());
     accounts::token_holder(db, ambient, secrets.last().unwrap()).await.unwrap();
     let dump = app.raw().await.dump().await;
     assert!(dump.iter().any(|(_, row)| row.contains("$argon2id$")));

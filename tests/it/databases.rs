@@ -1,10 +1,11 @@
 //! The databases that tests run on.
 
+use dead_letter_office::store::Db;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
-use crate::support::databases::{TestDatabase, fresh_postgres, fresh_sqlite, on_both};
+use crate::support::databases::{TestDatabase, on_both};
 
-on_both!(answers);
+on_both!(answers, a_copy_is_as_good_as_what_was_brought_up);
 
 async fn answers(db: TestDatabase) {
     let one: i64 = if db.url.starts_with("postgres:") {
@@ -17,12 +18,19 @@ async fn answers(db: TestDatabase) {
     assert_eq!(one, 1);
 }
 
+async fn a_copy_is_as_good_as_what_was_brought_up(db: TestDatabase) {
+    let opened = Db::open(&db.url).await.unwrap();
+    let newest = Db::newest_version();
+    assert_eq!(opened.migrate().await.unwrap(), (newest, newest));
+}
+
 #[tokio::test]
 async fn postgres_is_dropped_by_a_panic_with_connections_open() {
-    let (url, guard) = fresh_postgres().await;
+    let db = TestDatabase::postgres().await;
+    let url = db.url.clone();
     let open = PgConnection::connect(&url).await.unwrap();
     let test = tokio::spawn(async move {
-        let _guard = guard;
+        let _db = db;
         panic!("as a failing test does");
     });
     assert!(test.await.unwrap_err().is_panic());
@@ -33,10 +41,10 @@ async fn postgres_is_dropped_by_a_panic_with_connections_open() {
 
 #[tokio::test]
 async fn sqlite_leaves_no_file() {
-    let (url, folder) = fresh_sqlite();
-    let path = folder.path().to_owned();
-    SqliteConnection::connect(&url).await.unwrap().close().await.unwrap();
-    assert!(path.join("dlo.db").exists());
-    drop(folder);
-    assert!(!path.exists());
+    let db = TestDatabase::empty_sqlite();
+    let file = db.file().expect("a file").to_owned();
+    SqliteConnection::connect(&db.url).await.unwrap().close().await.unwrap();
+    assert!(file.exists());
+    drop(db);
+    assert!(!file.parent().unwrap().exists());
 }

@@ -6,6 +6,7 @@ use dead_letter_office::domain::actor::Scope;
 use dead_letter_office::engine::bulk;
 use serde_json::{Value, json};
 
+use crate::support::app::by_root;
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, Reply};
 
@@ -123,8 +124,7 @@ async fn what_is_wrong_is_told_and_nothing_is_frozen(db: TestDatabase) {
 }
 
 async fn a_revoked_token_acts_no_more(db: TestDatabase) {
-    use dead_letter_office::accounts::{By, revoke_token};
-    use dead_letter_office::domain::actor::Actor;
+    use dead_letter_office::accounts::revoke_token;
 
     let mut desk = Desk::start(db).await;
     let (_, letter) = desk.dead_letter("keyed", "order-1").await;
@@ -133,9 +133,7 @@ async fn a_revoked_token_acts_no_more(db: TestDatabase) {
     let made = post(&desk, PATH, &token, &body).await.expect(201).json();
     let path = format!("{PATH}/{}", made["id"].as_str().unwrap());
     desk.call(Method::POST, &format!("{path}/start"), &token, "").await.expect(200);
-    let root = Actor::Cli { user: "root".into() };
-    let by = By { actor: &root, origin: "cli" };
-    revoke_token(desk.app.engine.db(), desk.app.engine.ambient(), "operate", &by).await.unwrap();
+    revoke_token(desk.app.engine.db(), desk.app.engine.ambient(), "operate", &by_root()).await.unwrap();
     carry_on(&mut desk).await;
     let read = desk.token(Scope::Read).await;
     let stands = desk.call(Method::GET, &path, &read, "").await.expect(200).json();

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::http::Method;
-use dead_letter_office::demo::destination::Behaviour;
 use dead_letter_office::domain::actor::{Role, Scope};
 use dead_letter_office::domain::operation::OperationState;
 use uuid::Uuid;
@@ -11,6 +10,7 @@ use uuid::Uuid;
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, PASSWORD, Person};
 use crate::support::tables::everything;
+use crate::support::two_people::GUARDED;
 
 on_both!(
     an_override_is_asked_for_and_approved_on_the_same_facts,
@@ -22,28 +22,11 @@ on_both!(
     others_see_their_own_requests_only,
 );
 
-const GUARDED: &str = r#"
-[operations.guarded]
-search = { order = "/order_id" }
-mask = ["/email"]
-override_approval = true
-[[operations.guarded.steps]]
-name = "create ticket"
-destination = "plain"
-method = "POST"
-path = "/tickets"
-body = { external_ref = "{{ key }}", mail = "{{ payload.email }}" }
-reference = "/id"
-effect = "A ticket"
-"#;
-
 const HOSTILE: &str = "<script>alert(1)</script>\"'>";
 
 async fn start(db: TestDatabase) -> (Desk, Uuid, Uuid) {
     let mut desk = Desk::configured(db, GUARDED).await;
-    desk.app.destination.script("/plain", [Behaviour::CloseAfterRead { effect: true }]);
-    let id = desk.app.submit("guarded", "order-1").await;
-    desk.app.run_to_the_end().await;
+    let id = desk.app.guarded_in_doubt("order-1").await;
     let letter = desk.app.letter(id).await.id;
     desk.add("berta", Role::Approver).await;
     (desk, id, letter)

@@ -1,9 +1,10 @@
 //! Who works here, and that somebody always can say so.
 
-use dead_letter_office::accounts::{self, AccountError, By};
-use dead_letter_office::domain::actor::{Actor, Role};
+use dead_letter_office::accounts::{self, AccountError};
+use dead_letter_office::domain::actor::Role;
 use dead_letter_office::store::accounts::users;
 
+use crate::support::app::by_root;
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, PASSWORD};
 
@@ -54,10 +55,8 @@ async fn the_last_admin_stays(db: TestDatabase) {
     let mut boss = desk.signed_in(Role::Admin).await;
     desk.add("olga", Role::Operator).await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let actor = Actor::Cli { user: "root".into() };
-    let by = By { actor: &actor, origin: "cli" };
     // Somebody who was never let in cannot manage anything yet.
-    accounts::add_user(db, ambient, "invited", Role::Admin, None, &by).await.unwrap();
+    accounts::add_user(db, ambient, "invited", Role::Admin, None, &by_root()).await.unwrap();
     let id = id_of(&desk, "admin").await;
     for (what, fields) in [("disable", vec![]), ("role", vec![("role", "viewer")])] {
         let reply = boss.post(&format!("/people/{id}/{what}"), &fields).await.expect(409);
@@ -67,23 +66,22 @@ async fn the_last_admin_stays(db: TestDatabase) {
             reply.words()
         );
     }
-    let refused = accounts::disable(db, ambient, "admin", &by).await;
+    let refused = accounts::disable(db, ambient, "admin", &by_root()).await;
     assert!(matches!(refused, Err(AccountError::LastAdmin(_))), "nor at the command line");
-    let refused = accounts::set_role(db, ambient, "admin", Role::Approver, &by).await;
+    let refused = accounts::set_role(db, ambient, "admin", Role::Approver, &by_root()).await;
     assert!(matches!(refused, Err(AccountError::LastAdmin(_))));
     assert!(boss.is_in().await, "nothing happened to them");
-    accounts::set_role(db, ambient, "olga", Role::Admin, &by).await.unwrap();
-    accounts::set_role(db, ambient, "admin", Role::Viewer, &by).await.unwrap();
+    accounts::set_role(db, ambient, "olga", Role::Admin, &by_root()).await.unwrap();
+    accounts::set_role(db, ambient, "admin", Role::Viewer, &by_root()).await.unwrap();
     assert!(!boss.is_in().await);
 }
 
 async fn two_admins_cannot_shut_each_other_out(db: TestDatabase) {
     let desk = Desk::start(db).await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let actor = Actor::Cli { user: "root".into() };
-    let by = By { actor: &actor, origin: "cli" };
     desk.add("ada", Role::Admin).await;
     desk.add("eve", Role::Admin).await;
+    let by = by_root();
     for _ in 0..10 {
         let (one, other) = tokio::join!(
             accounts::disable(db, ambient, "eve", &by),

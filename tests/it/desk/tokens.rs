@@ -5,7 +5,6 @@ use std::time::Duration;
 use axum::http::Method;
 use dead_letter_office::accounts::{self, AccountError, By};
 use dead_letter_office::domain::actor::{Actor, Role, Scope};
-use dead_letter_office::store::audit;
 
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, Reply};
@@ -67,12 +66,9 @@ async fn a_token_is_made_shown_once_used_and_revoked(db: TestDatabase) {
     }
     desk.call(Method::GET, "/api/v1/operations", &header, "").await.expect(401);
 
-    let mut tx = desk.app.engine.db().read().await.unwrap();
-    let page = dead_letter_office::domain::filter::Page { limit: 200, cursor: None };
-    let listed = audit::list(&mut tx, &Default::default(), page).await.unwrap().items;
-    let mut acts: Vec<(&str, &str, &str)> = listed
+    let rows = desk.app.on_record().await;
+    let mut acts: Vec<(&str, &str, &str)> = rows
         .iter()
-        .map(|entry| &entry.row)
         .filter(|row| row.action.starts_with("token_"))
         .map(|row| (row.action.as_str(), row.actor.as_str(), row.detail.as_str()))
         .collect();

@@ -1,6 +1,5 @@
 //! A second person's word on an override: never one's own, never on facts that have changed, and once.
 
-use dead_letter_office::accounts::{self, By};
 use dead_letter_office::demo::destination::Behaviour;
 use dead_letter_office::domain::actor::{Actor, Role, Scope};
 use dead_letter_office::domain::attempt::{Cause, RequestState};
@@ -11,13 +10,14 @@ use dead_letter_office::domain::verdict::VerdictKind;
 use dead_letter_office::engine::actions::{self, ActionError, OverrideMode, Request};
 use dead_letter_office::engine::approvals::{self, Approved, Asked};
 use dead_letter_office::engine::handling;
-use dead_letter_office::store::overrides::{self, OverrideRow};
+use dead_letter_office::store::overrides;
 use dead_letter_office::store::{Commit, dead_letters};
 use uuid::Uuid;
 
 use crate::support::app::{TestApp, person, request};
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::tables::business;
+use crate::support::two_people::{GUARDED, anton, berta};
 
 on_both!(
     an_override_waits_for_a_second_person_and_goes_out_in_the_name_of_the_first,
@@ -32,67 +32,12 @@ on_both!(
     a_request_is_forgotten_with_its_operation,
 );
 
-const GUARDED: &str = r#"
-[operations.guarded]
-override_approval = true
-[[operations.guarded.steps]]
-name = "create ticket"
-destination = "plain"
-method = "POST"
-path = "/tickets"
-body = { external_ref = "{{ key }}" }
-reference = "/id"
-"#;
-
-fn anton() -> Actor {
-    person("anton", Role::Approver)
-}
-
-fn berta() -> Actor {
-    person("berta", Role::Approver)
-}
-
 async fn start(db: TestDatabase) -> TestApp {
     let app = TestApp::configured(db, GUARDED).await;
-    let actor = Actor::Cli { user: "root".into() };
-    let by = By { actor: &actor, origin: "cli" };
     for (name, role) in [("anton", Role::Approver), ("berta", Role::Approver), ("carla", Role::Admin)] {
-        let password = Some("correct horse battery".into());
-        let (db, ambient) = (app.engine.db(), app.engine.ambient());
-        accounts::add_user(db, ambient, name, role, password, &by).await.unwrap();
+        app.add(name, role).await;
     }
     app
-}
-
-/// One that may have happened where nobody can tell.
-async fn in_doubt(app: &mut TestApp, key: &str) -> Uuid {
-    app.destination.script("/plain", [Behaviour::CloseAfterRead { effect: true }]);
-    let id = app.submit("guarded", key).await;
-    app.run_to_the_end().await;
-    id
-}
-
-async fn asked(app: &TestApp, id: Uuid, action_id: &str) -> Result<Asked, ActionError> {
-    let letter = app.letter(id).await;
-    approvals::ask(app.engine.gate(), &letter, OverrideMode::NewEffect, None, &request(&anton(), action_id))
-        .await
-}
-
-async fn waits(app: &TestApp, id: Uuid, action_id: &str) -> Uuid {
-    match asked(app, id, action_id).await.unwrap() {
-        Asked::Waits(request) => request,
-        Asked::Not(verdict) => panic!("{verdict:?}"),
-    }
-}
-
-async fn row(app: &TestApp, id: Uuid) -> OverrideRow {
-    let mut tx = app.engine.db().read().await.unwrap();
-    overrides::by_id(&mut tx, id).await.unwrap().expect("a request")
-}
-
-async fn approve(app: &TestApp, id: Uuid, actor: &Actor, action_id: &str) -> Result<Approved, ActionError> {
-    let word = Request { reason: "seen in the CRM", ..request(actor, action_id) };
-    approvals::approve(app.engine.gate(), id, &word).await
 }
 
 fn accepted(answer: &Result<Approved, ActionError>) -> bool {
@@ -101,15 +46,15 @@ fn accepted(answer: &Result<Approved, ActionError>) -> bool {
 
 async fn an_override_waits_for_a_second_person_and_goes_out_in_the_name_of_the_first(db: TestDatabase) {
     let mut app = start(db).await;
-    let id = in_doubt(&mut app, "order-1").await;
-    let request = waits(&app, id, "a").await;
-    assert_eq!(waits(&app, id, "a").await, request, "the same click");
-    let twice = asked(&app, id, "b").await;
+    let id = app.guarded_in_doubt("order-1").await;
+    let request = app.anton_waits(id, "a").await;
+    assert_eq!(app.anton_waits(id, "a").await, request, "the same click");
+    let twice = app.anton_asks(id, "b").await;
     assert!(matches!(twice, Err(ActionError::Busy(_))), "{twice:?}");
     app.run_to_the_end().await;
     assert_eq!(app.destination.effects().len(), 1, "asked for is not sent");
-    assert!(accepted(&approve(&app, request, &berta(), "c").await));
-    assert!(accepted(&approve(&app, request, &berta(), "c").await), "the first answer");
+    assert!(accepted(&app.approve(request, &berta(), "c").await));
+    assert!(accepted(&app.approve(request, &berta(), "c").await), "the first answer");
     app.run_to_the_end().await;
     assert_eq!(app.destination.effects().len(), 2);
     let thread = app.thread(id).await;
@@ -130,14 +75,14 @@ async fn an_override_waits_for_a_second_person_and_goes_out_in_the_name_of_the_f
     assert!(thread.audit[1].detail.ends_with("; approved by berta"), "{}", thread.audit[1].detail);
     assert_eq!(thread.audit[1].reason.as_deref(), Some("the CRM is back"), "the requester's words");
     assert_eq!(thread.audit[2].detail, "asked for by anton");
-    let row = row(&app, request).await;
+    let row = app.override_request(request).await;
     assert_eq!((row.state, row.decided_by.as_deref()), (RequestState::Approved, Some("berta")));
     assert_eq!(row.word.as_deref(), Some("seen in the CRM"));
 }
 
 async fn nobody_overrides_alone_whatever_the_door(db: TestDatabase) {
     let mut app = start(db).await;
-    let id = in_doubt(&mut app, "order-1").await;
+    let id = app.guarded_in_doubt("order-1").await;
     let token = Actor::Token { name: "ops".into(), scope: Scope::Operate };
     let letter = app.letter(id).await;
     for (place, actor) in [anton(), token, Actor::Cli { user: "root".into() }].iter().enumerate() {
@@ -156,29 +101,29 @@ async fn nobody_overrides_alone_whatever_the_door(db: TestDatabase) {
 
 async fn nobody_approves_their_own(db: TestDatabase) {
     let mut app = start(db).await;
-    let id = in_doubt(&mut app, "order-1").await;
-    let request_id = waits(&app, id, "a").await;
+    let id = app.guarded_in_doubt("order-1").await;
+    let request_id = app.anton_waits(id, "a").await;
     let before = business(&app).await;
-    let own = approve(&app, request_id, &anton(), "b").await;
+    let own = app.approve(request_id, &anton(), "b").await;
     assert!(matches!(own, Err(ActionError::Forbidden(_))), "{own:?}");
     let own = approvals::refuse(app.engine.gate(), request_id, &request(&anton(), "c")).await;
     assert!(matches!(own, Err(ActionError::Forbidden(_))), "{own:?}");
     let token = Actor::Token { name: "ops".into(), scope: Scope::Operate };
     for actor in [person("olga", Role::Operator), person("vera", Role::Viewer), token] {
-        let answer = approve(&app, request_id, &actor, "d").await;
+        let answer = app.approve(request_id, &actor, "d").await;
         assert!(matches!(answer, Err(ActionError::Forbidden(_))), "{actor}: {answer:?}");
         let answer = approvals::withdraw(app.engine.gate(), request_id, &request(&actor, "e")).await;
         assert!(matches!(answer, Err(ActionError::Forbidden(_))), "{actor}: {answer:?}");
     }
-    let nothing = approve(&app, Uuid::nil(), &berta(), "f").await;
+    let nothing = app.approve(Uuid::nil(), &berta(), "f").await;
     assert!(matches!(nothing, Err(ActionError::NotFound)), "{nothing:?}");
     assert_eq!(business(&app).await, before);
 }
 
 async fn two_approvers_at_once_send_once(db: TestDatabase) {
     let mut app = start(db).await;
-    let id = in_doubt(&mut app, "order-1").await;
-    let request_id = waits(&app, id, "a").await;
+    let id = app.guarded_in_doubt("order-1").await;
+    let request_id = app.anton_waits(id, "a").await;
     let other = app.another_node(9).await;
     let (berta, carla) = (berta(), person("carla", Role::Admin));
     let (bertas, carlas) = (request(&berta, "b"), request(&carla, "b"));
@@ -196,16 +141,16 @@ async fn two_approvers_at_once_send_once(db: TestDatabase) {
 async fn what_has_changed_since_is_out_of_date(db: TestDatabase) {
     let mut app = start(db).await;
     // A person closed it meanwhile.
-    let closed = in_doubt(&mut app, "order-1").await;
-    let first = waits(&app, closed, "a").await;
+    let closed = app.guarded_in_doubt("order-1").await;
+    let first = app.anton_waits(closed, "a").await;
     app.resolve(app.letter(closed).await.id, Resolution::NotNeeded, None, "r").await.unwrap();
     // It opened again, as another episode: not the one that was asked about.
     let letter = app.letter(closed).await.id;
     let olga = person("olga", Role::Operator);
     handling::reopen(app.engine.gate(), letter, &request(&olga, "o")).await.unwrap();
     // It failed anew, as after another attempt.
-    let tried = in_doubt(&mut app, "order-2").await;
-    let second = waits(&app, tried, "b").await;
+    let tried = app.guarded_in_doubt("order-2").await;
+    let second = app.anton_waits(tried, "b").await;
     app.raw()
         .await
         .execute(
@@ -213,32 +158,33 @@ async fn what_has_changed_since_is_out_of_date(db: TestDatabase) {
         )
         .await;
     for (request_id, id) in [(first, closed), (second, tried)] {
-        let shown = approvals::out_of_date(app.engine.gate(), &row(&app, request_id).await).await.unwrap();
+        let shown =
+            approvals::out_of_date(app.engine.gate(), &app.override_request(request_id).await).await.unwrap();
         assert!(shown.is_some());
-        let answer = approve(&app, request_id, &berta(), &format!("{id}")).await;
+        let answer = app.approve(request_id, &berta(), &format!("{id}")).await;
         assert!(matches!(answer, Ok(Approved::Stale(_))), "{answer:?}");
-        assert_eq!(row(&app, request_id).await.state, RequestState::Stale);
+        assert_eq!(app.override_request(request_id).await.state, RequestState::Stale);
         let last = app.thread(id).await.audit.pop().unwrap();
         assert_eq!((last.action.as_str(), last.result.as_str()), ("override_approve", "stale"));
     }
     app.run_to_the_end().await;
     assert_eq!(app.destination.effects().len(), 2, "nothing was sent again");
-    waits(&app, tried, "anew").await;
+    app.anton_waits(tried, "anew").await;
 }
 
 async fn a_requester_who_may_no_longer_override_is_out_of_date(db: TestDatabase) {
     let mut app = start(db).await;
-    let id = in_doubt(&mut app, "order-1").await;
-    let request_id = waits(&app, id, "a").await;
+    let id = app.guarded_in_doubt("order-1").await;
+    let request_id = app.anton_waits(id, "a").await;
     app.raw().await.execute("UPDATE users SET role = 'operator' WHERE name = 'anton'".to_owned()).await;
-    let answer = approve(&app, request_id, &berta(), "b").await;
+    let answer = app.approve(request_id, &berta(), "b").await;
     assert!(matches!(&answer, Ok(Approved::Stale(why)) if why.contains("anton")), "{answer:?}");
 }
 
 async fn a_refusal_and_a_withdrawal_end_it(db: TestDatabase) {
     let mut app = start(db).await;
-    let id = in_doubt(&mut app, "order-1").await;
-    let first = waits(&app, id, "a").await;
+    let id = app.guarded_in_doubt("order-1").await;
+    let first = app.anton_waits(id, "a").await;
     let berta = berta();
     let silent = Request { reason: " ", ..request(&berta, "x") };
     let refused = approvals::refuse(app.engine.gate(), first, &silent).await;
@@ -246,13 +192,13 @@ async fn a_refusal_and_a_withdrawal_end_it(db: TestDatabase) {
     for _ in 0..2 {
         approvals::refuse(app.engine.gate(), first, &request(&berta, "b")).await.unwrap();
     }
-    let row_of = row(&app, first).await;
+    let row_of = app.override_request(first).await;
     assert_eq!((row_of.state, row_of.word.as_deref()), (RequestState::Refused, Some("the CRM is back")));
-    assert!(matches!(approve(&app, first, &berta, "c").await, Err(ActionError::Settled(_))));
+    assert!(matches!(app.approve(first, &berta, "c").await, Err(ActionError::Settled(_))));
 
-    let second = waits(&app, id, "d").await;
+    let second = app.anton_waits(id, "d").await;
     approvals::withdraw(app.engine.gate(), second, &request(&anton(), "e")).await.unwrap();
-    assert_eq!(row(&app, second).await.state, RequestState::Withdrawn);
+    assert_eq!(app.override_request(second).await.state, RequestState::Withdrawn);
     let acts: Vec<String> = app.thread(id).await.audit.into_iter().map(|row| row.action).collect();
     assert_eq!(acts, ["override_ask", "override_refuse", "override_ask", "override_withdraw"]);
     app.run_to_the_end().await;
@@ -275,7 +221,7 @@ async fn what_would_not_be_sent_is_not_asked_for(db: TestDatabase) {
     assert!(overrides::waiting(&mut tx, None, 10).await.unwrap().is_empty());
     drop(tx);
     app.resolve(letter.id, Resolution::NotNeeded, None, "r").await.unwrap();
-    let answer = asked(&app, id, "b").await;
+    let answer = app.anton_asks(id, "b").await;
     assert!(matches!(answer, Ok(Asked::Not(_))), "{answer:?}");
     let olga = person("olga", Role::Operator);
     let forbidden =
@@ -285,8 +231,8 @@ async fn what_would_not_be_sent_is_not_asked_for(db: TestDatabase) {
 
 async fn a_request_is_forgotten_with_its_operation(db: TestDatabase) {
     let mut app = start(db).await;
-    let id = in_doubt(&mut app, "order-1").await;
-    let request_id = waits(&app, id, "a").await;
+    let id = app.guarded_in_doubt("order-1").await;
+    let request_id = app.anton_waits(id, "a").await;
     let mut tx = app.engine.db().begin().await.unwrap();
     dead_letter_office::store::retention::forget(&mut tx, &[id]).await.unwrap();
     assert!(overrides::by_id(&mut tx, request_id).await.unwrap().is_none());
@@ -294,12 +240,12 @@ async fn a_request_is_forgotten_with_its_operation(db: TestDatabase) {
 
 async fn what_a_question_found_since_makes_it_out_of_date(db: TestDatabase) {
     let mut app = start(db).await;
-    let id = in_doubt(&mut app, "order-1").await;
-    let request = waits(&app, id, "a").await;
+    let id = app.guarded_in_doubt("order-1").await;
+    let request = app.anton_waits(id, "a").await;
     let mut tx = app.engine.db().begin().await.unwrap();
     dead_letters::learned(&mut tx, id, Finding::OtherPayload).await.unwrap();
     tx.commit(Commit::Action).await.unwrap();
-    let answer = approve(&app, request, &berta(), "b").await;
+    let answer = app.approve(request, &berta(), "b").await;
     assert!(matches!(answer, Ok(Approved::Stale(_))), "{answer:?}");
     app.run_to_the_end().await;
     assert_eq!(app.destination.effects().len(), 1);

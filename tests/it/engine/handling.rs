@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use dead_letter_office::accounts::{self, By};
 use dead_letter_office::demo::destination::Behaviour;
 use dead_letter_office::domain::actor::{Actor, Role, Scope};
 use dead_letter_office::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction, Resolution};
@@ -55,14 +54,6 @@ fn unanswered(app: &TestApp) {
     app.destination.script("/lookup/tickets?external_ref", vec![Behaviour::status(500); 60]);
 }
 
-async fn add(app: &TestApp, name: &str) {
-    let actor = Actor::Cli { user: "root".into() };
-    let by = By { actor: &actor, origin: "cli" };
-    let password = Some("correct horse battery".into());
-    let (db, ambient) = (app.engine.db(), app.engine.ambient());
-    accounts::add_user(db, ambient, name, Role::Operator, password, &by).await.unwrap();
-}
-
 fn olga() -> Actor {
     person("olga", Role::Operator)
 }
@@ -79,8 +70,8 @@ async fn acts(app: &TestApp, id: Uuid) -> Vec<(String, String)> {
 async fn a_dead_letter_is_handed_to_people_who_can_sign_in(db: TestDatabase) {
     let mut app = TestApp::start(db).await;
     let (id, letter) = failed(&mut app, "order-1").await;
-    add(&app, "bob").await;
-    add(&app, "gone").await;
+    app.add("bob", Role::Operator).await;
+    app.add("gone", Role::Operator).await;
     {
         let mut tx = app.engine.db().begin().await.unwrap();
         let gone = users::user_by_name(&mut tx, "gone").await.unwrap().unwrap();

@@ -4,7 +4,6 @@ mod accept;
 mod answers;
 mod approvals;
 mod bulk;
-mod bulk_hands;
 mod caps;
 mod carriers;
 mod corrections;

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use crate::support::app::{KINDS, TestApp, person, request};
 use crate::support::databases::TestDatabase;
+use crate::support::lives;
 
 /// One random life. Its seed is in every message.
 struct Life {
@@ -241,14 +242,9 @@ impl Life {
     }
 }
 
-/// How many lives are led: `DLO_TEST_LIVES` asks for more than a usual run has time for.
-fn lives(usual: u64) -> u64 {
-    std::env::var("DLO_TEST_LIVES").map_or(usual, |count| count.parse().expect("DLO_TEST_LIVES is a number"))
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_lives_keep_every_promise_on_sqlite() {
-    for seed in 0..lives(20) {
+    for seed in 0..u64::from(lives(20)) {
         Life::lead(TestDatabase::sqlite(), seed, 60).await;
     }
 }
@@ -256,7 +252,7 @@ async fn random_lives_keep_every_promise_on_sqlite() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_lives_keep_every_promise_on_postgres() {
     // A move takes several times as long here.
-    for seed in 0..lives(20) / 5 {
+    for seed in 0..u64::from(lives(20) / 5) {
         Life::lead(TestDatabase::postgres().await, seed, 50).await;
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dead_letter_office::config::Config;
 use dead_letter_office::demo::destination::Behaviour;
-use dead_letter_office::domain::actor::{Actor, Role};
+use dead_letter_office::domain::actor::Role;
 use dead_letter_office::domain::attempt::Cause;
 use dead_letter_office::domain::dead_letter::Resolution;
 use dead_letter_office::domain::lookup::Task;
@@ -17,7 +17,7 @@ use dead_letter_office::engine::retention::{OPERATIONS, Round};
 use dead_letter_office::store::work::NewWork;
 use uuid::Uuid;
 
-use crate::support::app::{TestApp, person, request, submission};
+use crate::support::app::{TestApp, by_root, person, request, submission};
 use crate::support::databases::{TestDatabase, on_both};
 
 on_both!(
@@ -386,10 +386,10 @@ async fn answers_to_actions_links_and_sessions_lapse(db: TestDatabase) {
     let id = app.submit("plain", "order-1").await;
     app.run_to_the_end().await;
     let actor = person("olga", Role::Operator);
-    let root = Actor::Cli { user: "root".into() };
-    let by = dead_letter_office::accounts::By { actor: &root, origin: "cli" };
     let link = async || {
-        dead_letter_office::accounts::first_link(app.engine.db(), app.engine.ambient(), &by).await.unwrap()
+        dead_letter_office::accounts::first_link(app.engine.db(), app.engine.ambient(), &by_root())
+            .await
+            .unwrap()
     };
     link().await;
     let old =

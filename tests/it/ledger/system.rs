@@ -19,19 +19,17 @@ use dead_letter_office::engine::actions::{self, ActionError, OverrideMode, Resol
 use dead_letter_office::gate::Permit;
 use dead_letter_office::store::work::NewWork;
 use dead_letter_office::store::{Commit, Db, dead_letters};
-use proptest::test_runner::Config as Cases;
-use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
-use super::model::{End, KINDS, Kind, LEASE, Model, Move, TIMEOUT, Task, Verdict};
+use super::model::{End, KINDS, LEASE, Model, Move, TIMEOUT, Task, Verdict};
 use crate::support::app::{env, person, request, submission};
 use crate::support::databases::TestDatabase;
 use crate::support::ledger::Raw;
 
-struct System {
+pub(super) struct System {
     runtime: Runtime,
     engine: Engine,
     clock: Arc<TestClock>,
@@ -53,11 +51,10 @@ const STATE: &str = "SELECT s.destination || ' ' || o.state || ' ' || CAST(s.att
     FROM operations o JOIN steps s ON s.operation_id = o.id ORDER BY o.key";
 
 impl System {
-    fn new(runtime: Runtime, database: TestDatabase) -> Self {
+    pub(super) fn new(runtime: Runtime, database: TestDatabase) -> Self {
         let clock = Arc::new(TestClock::at(Timestamp::parse("2026-11-29T09:00:00Z").unwrap()));
         let (engine, raw) = runtime.block_on(async {
             let db = Db::open(&database.url).await.unwrap();
-            db.migrate().await.unwrap();
             let ambient = Ambient::new(clock.clone(), StdRng::seed_from_u64(1));
             let engine = Engine::new(db, Arc::new(config()), ambient);
             (engine, Raw::open(&database.url).await.unwrap())
@@ -189,7 +186,7 @@ impl System {
         });
     }
 
-    fn moves(&mut self, model: &Model, step: &Move) {
+    pub(super) fn moves(&mut self, model: &Model, step: &Move) {
         let verdict = |kind: VerdictKind| match kind {
             VerdictKind::Accepted => Verdict::Accepted,
             VerdictKind::AlreadyDone => Verdict::AlreadyDone,
@@ -271,7 +268,7 @@ impl System {
         }
     }
 
-    fn agrees(mut self, model: &Model) -> Self {
+    pub(super) fn agrees(mut self, model: &Model) -> Self {
         let (told, violations) =
             self.runtime.block_on(async { (self.raw.texts(STATE).await, self.raw.violations().await) });
         let wanted: Vec<String> = model.operations.iter().map(|operation| operation.line()).collect();
@@ -318,89 +315,4 @@ fn config() -> Config {
         );
     }
     Config::read(Path::new("dlo.toml"), &text, &env).unwrap_or_else(|mistakes| panic!("{mistakes}"))
-}
-
-/// On which database it is kept.
-trait Kept: 'static {
-    fn database(runtime: &Runtime) -> TestDatabase;
-}
-
-struct OnSqlite;
-struct OnPostgres;
-
-impl Kept for OnSqlite {
-    fn database(_: &Runtime) -> TestDatabase {
-        TestDatabase::sqlite()
-    }
-}
-
-impl Kept for OnPostgres {
-    fn database(runtime: &Runtime) -> TestDatabase {
-        runtime.block_on(TestDatabase::postgres())
-    }
-}
-
-struct Ledger<K>(std::marker::PhantomData<K>);
-
-impl<K: Kept> StateMachineTest for Ledger<K> {
-    type SystemUnderTest = System;
-    type Reference = Model;
-
-    fn init_test(_: &Model) -> System {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let database = K::database(&runtime);
-        System::new(runtime, database)
-    }
-
-    fn apply(mut system: System, model: &Model, step: Move) -> System {
-        system.moves(model, &step);
-        system.agrees(model)
-    }
-}
-
-/// Makes these moves in both.
-fn agree(moves: &[Move]) {
-    let mut model = Model::default();
-    let mut system = Ledger::<OnSqlite>::init_test(&model);
-    for step in moves {
-        model = <Model as ReferenceStateMachine>::apply(model, step);
-        system = Ledger::<OnSqlite>::apply(system, &model, step.clone());
-    }
-}
-
-#[test]
-fn an_absence_under_a_new_key_leaves_the_doubt_about_the_earlier_one() {
-    let refused = [Move::Submit(Kind::Lookup), Move::Take(1), Move::Settle(0, End::No), Move::NewEffect(0)];
-    let lost = [Move::Take(1), Move::Settle(0, End::Lost), Move::Wait];
-    let absent = [Move::Take(1), Move::Settle(0, End::No)];
-    agree(&[&refused[..], &lost, &absent].concat());
-    let asked_by_a_person = [Move::Ask(0), Move::Take(1), Move::Settle(0, End::No)];
-    agree(&[&refused[..], &lost, &absent, &asked_by_a_person].concat());
-}
-
-#[test]
-fn a_question_that_is_out_is_answered_before_a_person_vouches() {
-    let refused = [Move::Submit(Kind::Lookup), Move::Take(1), Move::Settle(0, End::No)];
-    for end in [End::Yes, End::No, End::Lost] {
-        let asked = [Move::Ask(0), Move::Take(1), Move::Resolve(0, true), Move::Settle(0, end)];
-        agree(&[&refused[..], &asked, &[Move::Resolve(0, true)]].concat());
-    }
-}
-
-fn cases(usual: u32) -> Cases {
-    let cases = std::env::var("DLO_TEST_LIVES").map_or(usual, |count| count.parse().expect("a number"));
-    Cases { cases, failure_persistence: None, max_shrink_iters: 400, ..Cases::default() }
-}
-
-prop_state_machine! {
-    #![proptest_config(cases(40))]
-    #[test]
-    fn the_ledger_agrees_with_the_model_on_sqlite(sequential 1..50 => Ledger<OnSqlite>);
-}
-
-prop_state_machine! {
-    #![proptest_config(cases(8))]
-    #[test]
-    fn the_ledger_agrees_with_the_model_on_postgres(sequential 1..40 => Ledger<OnPostgres>);
 }

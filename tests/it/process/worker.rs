@@ -7,10 +7,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dead_letter_office::accounts::{self, By};
+use dead_letter_office::accounts;
 use dead_letter_office::config::Config;
 use dead_letter_office::demo::destination::UnreliableDestination;
-use dead_letter_office::domain::actor::{Actor, Scope};
+use dead_letter_office::domain::actor::Scope;
 use dead_letter_office::domain::ambient::Ambient;
 use dead_letter_office::domain::filter::{OperationFilter, Page};
 use dead_letter_office::domain::operation::OperationState;
@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 
 use super::{House, PATIENCE, Process, sqlite, wait_until};
 
-use crate::support::app::env;
+use crate::support::app::{by_root, env};
 
 const OPERATIONS: usize = 1_000;
 
@@ -84,9 +84,7 @@ fn example() -> String {
 }
 
 async fn token(db: &Db) -> String {
-    let actor = Actor::Cli { user: "root".to_owned() };
-    let by = By { actor: &actor, origin: "cli" };
-    accounts::create_token(db, &Ambient::system(), "mailroom", Scope::Work, None, &by).await.unwrap()
+    accounts::create_token(db, &Ambient::system(), "mailroom", Scope::Work, None, &by_root()).await.unwrap()
 }
 
 fn start(house: &House, url: &str, token: &str, sink: &UnreliableDestination) -> Process {

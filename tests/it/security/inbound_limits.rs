@@ -9,15 +9,16 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Method, Request, header};
 use bytes::Bytes;
-use dead_letter_office::accounts::{self, By};
+use dead_letter_office::accounts;
 use dead_letter_office::config::{Config, ProxyHeader};
-use dead_letter_office::domain::actor::{Actor, Role, Scope};
+use dead_letter_office::domain::actor::{Role, Scope};
 use dead_letter_office::web;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
+use crate::support::app::by_root;
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, PASSWORD, Reply};
 use crate::support::hooks::{Hook, NEW, sources};
@@ -70,10 +71,8 @@ async fn a_head_that_does_not_come_ends_the_connection() {
 #[tokio::test]
 async fn a_body_that_does_not_come_ends_the_request() {
     let (served, address) = impatient(SHORT, 64).await;
-    let actor = Actor::Cli { user: "root".into() };
-    let by = By { actor: &actor, origin: "cli" };
     let (db, ambient) = (served.engine.db(), served.engine.ambient());
-    let token = accounts::create_token(db, ambient, "shop", Scope::Submit, None, &by).await.unwrap();
+    let token = accounts::create_token(db, ambient, "shop", Scope::Submit, None, &by_root()).await.unwrap();
     for (path, kind) in [
         ("/login", "text/html; charset=utf-8"),
         ("/api/v1/operations", "application/problem+json"),

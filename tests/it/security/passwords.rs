@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use dead_letter_office::accounts::{self, AccountError, By, NewPassword};
-use dead_letter_office::domain::actor::{Actor, Role};
+use dead_letter_office::accounts::{self, AccountError, NewPassword};
+use dead_letter_office::domain::actor::Role;
 use dead_letter_office::store::accounts::user_by_name;
 
+use crate::support::app::by_root;
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, PASSWORD};
 
@@ -18,14 +19,9 @@ on_both!(
     a_password_lasts_until_somebody_changes_it,
 );
 
-fn by() -> By<'static> {
-    static CLI: std::sync::LazyLock<Actor> = std::sync::LazyLock::new(|| Actor::Cli { user: "root".into() });
-    By { actor: &CLI, origin: "cli" }
-}
-
 async fn set(desk: &Desk, name: &str, password: NewPassword) -> Result<String, AccountError> {
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let secret = accounts::make_link(db, ambient, Some(name), &by()).await?;
+    let secret = accounts::make_link(db, ambient, Some(name), &by_root()).await?;
     accounts::use_link(db, ambient, &secret, "", password, "::1").await
 }
 
@@ -58,7 +54,7 @@ async fn a_password_has_eight_characters_or_more_and_any_characters(db: TestData
         assert!(refused.to_string().contains(why), "{password}: {refused}");
     }
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let secret = accounts::make_link(db, ambient, Some("olga"), &by()).await.unwrap();
+    let secret = accounts::make_link(db, ambient, Some("olga"), &by_root()).await.unwrap();
     let page = desk.nobody().get(&format!("/setup/{secret}")).await.expect(200);
     assert!(page.words().contains("At least 8 characters; 15 or more are better."), "{}", page.words());
     assert!(!page.text.contains("maxlength") && !page.text.contains("onpaste"), "pasting is not hindered");
@@ -74,7 +70,8 @@ async fn what_is_easy_to_guess_is_refused_with_words_that_help(db: TestDatabase)
             && text.contains("Add another word or two: rare ones are best.")
     };
     for password in ["12345678", "Password1", "qwertyuiop", "letmein123", "dead letter office"] {
-        let added = accounts::add_user(db, ambient, "otto", Role::Viewer, Some(password.into()), &by()).await;
+        let added =
+            accounts::add_user(db, ambient, "otto", Role::Viewer, Some(password.into()), &by_root()).await;
         let Err(AccountError::Password(why)) = added else { panic!("{password}: {added:?}") };
         assert!(said(&why), "{password}: {why}");
     }
@@ -82,7 +79,7 @@ async fn what_is_easy_to_guess_is_refused_with_words_that_help(db: TestDatabase)
     for password in ["qwertyuiop", "operator1", "127.0.0.1"] {
         let reply = olga.post("/account/password", &[("old", PASSWORD), ("new", password)]).await.expect(422);
         assert!(said(&reply.words()), "{password}: {}", reply.words());
-        let secret = accounts::make_link(db, ambient, Some("operator"), &by()).await.unwrap();
+        let secret = accounts::make_link(db, ambient, Some("operator"), &by_root()).await.unwrap();
         let path = format!("/setup/{secret}");
         let reply = desk.nobody().post_bare(&path, &[("password", password)]).await.expect(422);
         assert!(said(&reply.words()), "{password}: {}", reply.words());
@@ -92,11 +89,17 @@ async fn what_is_easy_to_guess_is_refused_with_words_that_help(db: TestDatabase)
 
 async fn the_hash_is_argon2id_with_the_usual_work(db: TestDatabase) {
     let desk = Desk::start(db).await;
-    desk.add("olga", Role::Operator).await;
-    desk.add("otto", Role::Operator).await;
+    for name in ["olga", "otto"] {
+        desk.add(name, Role::Operator).await;
+        set(&desk, name, PASSWORD.into()).await.unwrap();
+    }
     let (olgas, ottos) = (stored(&desk, "olga").await, stored(&desk, "otto").await);
     assert!(olgas.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{olgas}");
     assert_ne!(olgas, ottos, "each has a salt of its own");
+    desk.add("vera", Role::Viewer).await;
+    let usual = stored(&desk, "vera").await;
+    desk.nobody().sign_in("vera", PASSWORD).await.location();
+    assert_eq!(stored(&desk, "vera").await, usual, "what other tests begin with is as strong");
 }
 
 async fn a_weaker_hash_is_made_anew_at_the_next_sign_in(db: TestDatabase) {

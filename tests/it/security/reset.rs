@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use dead_letter_office::accounts::{self, AccountError, By};
-use dead_letter_office::domain::actor::{Actor, Role};
+use dead_letter_office::accounts::{self, AccountError};
+use dead_letter_office::domain::actor::Role;
 use dead_letter_office::store::accounts::users;
 
+use crate::support::app::by_root;
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, PASSWORD};
 
@@ -21,11 +22,6 @@ on_both!(
     an_admin_sets_no_password,
 );
 
-fn by() -> By<'static> {
-    static CLI: std::sync::LazyLock<Actor> = std::sync::LazyLock::new(|| Actor::Cli { user: "root".into() });
-    By { actor: &CLI, origin: "cli" }
-}
-
 async fn there_is_no_account_before_the_first_link(db: TestDatabase) {
     let desk = Desk::start(db).await;
     let mut tx = desk.app.engine.db().read().await.unwrap();
@@ -39,7 +35,7 @@ async fn there_is_no_account_before_the_first_link(db: TestDatabase) {
 async fn a_setup_link_makes_the_first_admin_once(db: TestDatabase) {
     let desk = Desk::start(db).await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let secret = accounts::first_link(db, ambient, &by()).await.unwrap().unwrap();
+    let secret = accounts::first_link(db, ambient, &by_root()).await.unwrap().unwrap();
     let path = format!("/setup/{secret}");
     let mut ada = desk.nobody();
     let page = ada.get(&path).await.expect(200);
@@ -67,7 +63,7 @@ async fn a_password_link_sets_a_password_and_ends_the_sessions(db: TestDatabase)
     let desk = Desk::start(db).await;
     let mut old = desk.signed_in(Role::Operator).await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let secret = accounts::make_link(db, ambient, Some("operator"), &by()).await.unwrap();
+    let secret = accounts::make_link(db, ambient, Some("operator"), &by_root()).await.unwrap();
     let path = format!("/setup/{secret}");
     let page = desk.nobody().get(&path).await.expect(200);
     assert!(page.words().contains("Set your password For the account operator ."), "{}", page.words());
@@ -87,7 +83,8 @@ async fn a_link_works_for_half_an_hour(db: TestDatabase) {
     let desk = Desk::start(db).await;
     desk.add("olga", Role::Operator).await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let path = format!("/setup/{}", accounts::make_link(db, ambient, Some("olga"), &by()).await.unwrap());
+    let path =
+        format!("/setup/{}", accounts::make_link(db, ambient, Some("olga"), &by_root()).await.unwrap());
     desk.app.clock.advance(Duration::from_mins(30) - Duration::from_secs(1));
     desk.nobody().get(&path).await.expect(200);
     desk.app.clock.advance(Duration::from_secs(1));
@@ -108,7 +105,7 @@ async fn only_the_newest_link_works(db: TestDatabase) {
     let mut olga = desk.signed_in(Role::Operator).await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
     let link = async || {
-        format!("/setup/{}", accounts::make_link(db, ambient, Some("operator"), &by()).await.unwrap())
+        format!("/setup/{}", accounts::make_link(db, ambient, Some("operator"), &by_root()).await.unwrap())
     };
     let (first, second) = (link().await, link().await);
     desk.nobody().get(&first).await.expect(404);
@@ -124,13 +121,14 @@ async fn a_link_of_somebody_who_is_shut_out_does_nothing(db: TestDatabase) {
     let mut boss = desk.signed_in(Role::Admin).await;
     desk.add("olga", Role::Operator).await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let path = format!("/setup/{}", accounts::make_link(db, ambient, Some("olga"), &by()).await.unwrap());
-    accounts::disable(db, ambient, "olga", &by()).await.unwrap();
+    let path =
+        format!("/setup/{}", accounts::make_link(db, ambient, Some("olga"), &by_root()).await.unwrap());
+    accounts::disable(db, ambient, "olga", &by_root()).await.unwrap();
     let mut olga = desk.nobody();
     olga.get(&path).await.expect(404);
     olga.post_bare(&path, &[("password", "wet violin gasket")]).await.expect(404);
     assert!(!olga.is_in().await);
-    let again = accounts::make_link(db, ambient, Some("olga"), &by()).await;
+    let again = accounts::make_link(db, ambient, Some("olga"), &by_root()).await;
     assert!(matches!(again, Err(AccountError::ShutOut(_))), "{again:?}");
     let mut tx = db.read().await.unwrap();
     let id = users(&mut tx).await.unwrap().into_iter().find(|user| user.name == "olga").unwrap().id;
@@ -138,7 +136,7 @@ async fn a_link_of_somebody_who_is_shut_out_does_nothing(db: TestDatabase) {
     let refused = boss.post(&format!("/people/{id}/link"), &[]).await.expect(409);
     assert!(refused.words().contains("Olga is disabled; let them in again first."), "{}", refused.words());
 
-    accounts::enable(db, ambient, "olga", &by()).await.unwrap();
+    accounts::enable(db, ambient, "olga", &by_root()).await.unwrap();
     olga.get(&path).await.expect(404);
     assert_eq!(olga.sign_in("olga", PASSWORD).await.location(), "/", "with the password that they had");
 }
@@ -147,7 +145,8 @@ async fn a_password_that_is_refused_uses_no_link_up(db: TestDatabase) {
     let desk = Desk::start(db).await;
     desk.add("olga", Role::Operator).await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let path = format!("/setup/{}", accounts::make_link(db, ambient, Some("olga"), &by()).await.unwrap());
+    let path =
+        format!("/setup/{}", accounts::make_link(db, ambient, Some("olga"), &by_root()).await.unwrap());
     for password in ["", "short", "password123"] {
         let again = desk.nobody().post_bare(&path, &[("password", password)]).await.expect(422);
         assert!(again.words().contains("Nothing was changed yet."), "{}", again.words());

@@ -8,6 +8,7 @@ use dead_letter_office::accounts::{self, AccountError, By};
 use dead_letter_office::domain::actor::Right::*;
 use dead_letter_office::domain::actor::{Actor, Right, Rights, Role, Roles, Scope};
 
+use crate::support::app::by_root;
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, PASSWORD, Person};
 use crate::support::routes::routes;
@@ -417,13 +418,11 @@ async fn whoever_last_manages_people_stays_whatever_their_role_is_called(db: Tes
     desk.add("petra", "people-desk").await;
     desk.add("anton", Role::Approver).await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let actor = Actor::Cli { user: "root".into() };
-    let by = By { actor: &actor, origin: "cli" };
-    let refused = accounts::disable(db, ambient, "petra", &by).await;
+    let refused = accounts::disable(db, ambient, "petra", &by_root()).await;
     assert!(matches!(refused, Err(AccountError::LastAdmin(_))), "{refused:?}");
-    let refused = accounts::set_role(db, ambient, "petra", Role::Approver, &by).await;
+    let refused = accounts::set_role(db, ambient, "petra", Role::Approver, &by_root()).await;
     assert!(matches!(refused, Err(AccountError::LastAdmin(_))), "{refused:?}");
-    accounts::set_role(db, ambient, "petra", Role::Admin, &by).await.unwrap();
-    accounts::set_role(db, ambient, "anton", "people-desk", &by).await.unwrap();
-    accounts::disable(db, ambient, "petra", &by).await.unwrap();
+    accounts::set_role(db, ambient, "petra", Role::Admin, &by_root()).await.unwrap();
+    accounts::set_role(db, ambient, "anton", "people-desk", &by_root()).await.unwrap();
+    accounts::disable(db, ambient, "petra", &by_root()).await.unwrap();
 }

@@ -7,9 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use dead_letter_office::accounts::{self, By};
 use dead_letter_office::domain::actor::{Actor, Role};
-use dead_letter_office::store::{accounts as rows, audit};
+use dead_letter_office::store::accounts as rows;
 use sha2::{Digest as _, Sha256};
 
+use crate::support::app::by_root;
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, PASSWORD, Person};
 use crate::support::tables::everything;
@@ -83,16 +84,14 @@ async fn a_session_ends_when_it_should(db: TestDatabase) {
     desk.add("boss", Role::Admin).await;
     desk.add("olga", Role::Operator).await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let actor = Actor::Cli { user: "root".into() };
-    let by = By { actor: &actor, origin: "cli" };
     for end in 0..3 {
         let mut olga = desk.nobody();
         olga.sign_in("olga", PASSWORD).await;
         let cookie = olga.cookie.clone();
         match end {
             0 => assert_eq!(olga.post("/logout", &[]).await.location(), "/login?left=1"),
-            1 => accounts::set_role(db, ambient, "olga", Role::Viewer, &by).await.unwrap(),
-            _ => accounts::disable(db, ambient, "olga", &by).await.unwrap(),
+            1 => accounts::set_role(db, ambient, "olga", Role::Viewer, &by_root()).await.unwrap(),
+            _ => accounts::disable(db, ambient, "olga", &by_root()).await.unwrap(),
         }
         olga.cookie = cookie;
         assert!(!olga.is_in().await, "end {end}");
@@ -341,12 +340,9 @@ async fn every_end_is_on_record(db: TestDatabase) {
     let theirs = ends(&boss.get(&path).await).remove(0);
     boss.post(&theirs, &[]).await.location();
     boss.post(&format!("{path}/sign-out"), &[]).await.location();
-    let mut tx = desk.app.engine.db().read().await.unwrap();
-    let page = dead_letter_office::domain::filter::Page { limit: 200, cursor: None };
-    let listed = audit::list(&mut tx, &Default::default(), page).await.unwrap().items;
-    let mut acts: Vec<(&str, &str, &str)> = listed
+    let rows = desk.app.on_record().await;
+    let mut acts: Vec<(&str, &str, &str)> = rows
         .iter()
-        .map(|entry| &entry.row)
         .filter(|row| ["sign_out", "session_end"].contains(&row.action.as_str()))
         .map(|row| (row.action.as_str(), row.actor.as_str(), row.detail.as_str()))
         .collect();

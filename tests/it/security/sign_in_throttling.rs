@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use dead_letter_office::accounts::tries::{self, Try, What};
-use dead_letter_office::accounts::{self, AccountError, By, Purpose};
-use dead_letter_office::domain::actor::{Actor, Role};
+use dead_letter_office::accounts::{self, AccountError, Purpose};
+use dead_letter_office::domain::actor::Role;
 use dead_letter_office::engine::retention::Round;
-use dead_letter_office::store::audit;
 
+use crate::support::app::by_root;
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, PASSWORD};
 
@@ -24,18 +24,9 @@ on_both!(
     old_tries_are_forgotten,
 );
 
-fn by() -> By<'static> {
-    static CLI: std::sync::LazyLock<Actor> = std::sync::LazyLock::new(|| Actor::Cli { user: "root".into() });
-    By { actor: &CLI, origin: "cli" }
-}
-
 /// Action, actor and detail of every entry of the audit about doors.
 async fn door_entries(desk: &Desk) -> Vec<(String, String, String)> {
-    let mut tx = desk.app.engine.db().read().await.unwrap();
-    let page = dead_letter_office::domain::filter::Page { limit: 200, cursor: None };
-    let listed = audit::list(&mut tx, &Default::default(), page).await.unwrap();
-    let rows =
-        listed.items.into_iter().map(|entry| entry.row).filter(|row| row.action.starts_with("sign_in"));
+    let rows = desk.app.on_record().await.into_iter().filter(|row| row.action.starts_with("sign_in"));
     let mut rows: Vec<_> = rows.map(|row| (row.action, row.actor, row.detail)).collect();
     rows.sort();
     rows
@@ -46,8 +37,8 @@ async fn the_right_password_opens_and_every_other_answer_is_the_same(db: TestDat
     desk.add("olga", Role::Operator).await;
     desk.add("dora", Role::Operator).await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    accounts::disable(db, ambient, "dora", &by()).await.unwrap();
-    accounts::add_user(db, ambient, "nina", Role::Viewer, None, &by()).await.unwrap();
+    accounts::disable(db, ambient, "dora", &by_root()).await.unwrap();
+    accounts::add_user(db, ambient, "nina", Role::Viewer, None, &by_root()).await.unwrap();
 
     let mut answers = Vec::new();
     for (name, password) in

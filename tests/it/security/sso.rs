@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dead_letter_office::accounts::{self, By};
-use dead_letter_office::domain::actor::{Actor, Role};
-use dead_letter_office::domain::filter::{AuditFilter, Page};
+use dead_letter_office::accounts;
+use dead_letter_office::domain::actor::Role;
 use dead_letter_office::engine::sso::{Sso, SsoError};
 use dead_letter_office::store::accounts::{UserRow, users};
-use dead_letter_office::store::audit;
+use dead_letter_office::store::audit::AuditRow;
 use serde_json::{Value, json};
 
+use crate::support::app::by_root;
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, PASSWORD, Person, Reply};
 use crate::support::provider::{Cookies, Provider};
@@ -61,13 +61,8 @@ async fn everybody(desk: &Desk) -> Vec<UserRow> {
 
 /// Actor, action, result and detail of everything on record, oldest first.
 async fn record(desk: &Desk) -> Vec<String> {
-    let mut tx = desk.app.engine.db().read().await.unwrap();
-    let page = Page { limit: 100, cursor: None };
-    let listed = audit::list(&mut tx, &AuditFilter::default(), page).await.unwrap();
-    let line = |audit::Entry { row, .. }: &audit::Entry| {
-        format!("{} {} {} {}", row.actor, row.action, row.result, row.detail)
-    };
-    listed.items.iter().rev().map(line).collect()
+    let line = |row: AuditRow| format!("{} {} {} {}", row.actor, row.action, row.result, row.detail);
+    desk.app.on_record().await.into_iter().map(line).collect()
 }
 
 async fn the_role_is_what_the_provider_says_at_each_sign_in(db: TestDatabase) {
@@ -261,9 +256,7 @@ async fn a_disabled_person_stays_out(db: TestDatabase) {
     let mut anna = desk.nobody();
     comes(&mut anna, &provider, "s-1").await.expect(303);
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let actor = Actor::Cli { user: "root".into() };
-    let by = By { actor: &actor, origin: "cli" };
-    accounts::disable(db, ambient, "anna", &by).await.unwrap();
+    accounts::disable(db, ambient, "anna", &by_root()).await.unwrap();
     assert!(!anna.is_in().await);
     // More rights there do not open it either.
     provider.people(json!({"s-1": {"preferred_username": "anna", "groups": ["desk-admins"]}})).await;
@@ -380,9 +373,7 @@ async fn passwords_can_be_switched_off(db: TestDatabase) {
 
     // The way in when the provider is gone: a link from the command line.
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let actor = Actor::Cli { user: "root".into() };
-    let by = By { actor: &actor, origin: "cli" };
-    let secret = accounts::make_link(db, ambient, Some("olga"), &by).await.unwrap();
+    let secret = accounts::make_link(db, ambient, Some("olga"), &by_root()).await.unwrap();
     let mut olga = desk.nobody();
     olga.post_bare(&format!("/setup/{secret}"), &[("password", "another good password")]).await.expect(303);
     assert!(olga.is_in().await);

@@ -2,19 +2,19 @@
 //! they are two people, who may both do it at that moment.
 
 use axum::http::Method;
-use dead_letter_office::accounts::{self, By};
-use dead_letter_office::demo::destination::Behaviour;
+use dead_letter_office::accounts;
 use dead_letter_office::domain::actor::{Actor, Role, Scope};
 use dead_letter_office::domain::attempt::RequestState;
-use dead_letter_office::engine::actions::{ActionError, OverrideMode, Request};
-use dead_letter_office::engine::approvals::{self, Approved, Asked};
+use dead_letter_office::engine::actions::{ActionError, OverrideMode};
+use dead_letter_office::engine::approvals::{self, Approved};
 use dead_letter_office::store::overrides;
 use uuid::Uuid;
 
-use crate::support::app::{person, request};
+use crate::support::app::{by_root, person, request};
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, Person, Reply};
 use crate::support::tables::business;
+use crate::support::two_people::GUARDED;
 
 on_both!(
     an_override_of_other_facts_than_were_shown_is_refused_with_what_changed,
@@ -26,18 +26,6 @@ on_both!(
     an_approver_who_was_shut_out_or_lost_the_right_approves_nothing,
     two_people_are_two_people,
 );
-
-const GUARDED: &str = r#"
-[operations.guarded]
-override_approval = true
-[[operations.guarded.steps]]
-name = "create ticket"
-destination = "plain"
-method = "POST"
-path = "/tickets"
-body = { external_ref = "{{ key }}" }
-reference = "/id"
-"#;
 
 /// What somebody who read the form would send.
 fn filled(form: &Reply, operation: Uuid) -> Vec<(&'static str, String)> {
@@ -159,34 +147,9 @@ async fn two(db: TestDatabase) -> (Desk, Uuid, Uuid) {
     for (name, role) in [("anton", Role::Approver), ("berta", Role::Approver), ("carla", Role::Admin)] {
         desk.add(name, role).await;
     }
-    desk.app.destination.script("/plain", [Behaviour::CloseAfterRead { effect: true }]);
-    let id = desk.app.submit("guarded", "order-1").await;
-    desk.app.run_to_the_end().await;
+    let id = desk.app.guarded_in_doubt("order-1").await;
     let letter = desk.app.letter(id).await.id;
     (desk, id, letter)
-}
-
-async fn asks(desk: &Desk, operation: Uuid, action_id: &str) -> Uuid {
-    let letter = desk.app.letter(operation).await;
-    let anton = person("anton", Role::Approver);
-    let asked = request(&anton, action_id);
-    match approvals::ask(desk.app.engine.gate(), &letter, OverrideMode::NewEffect, None, &asked)
-        .await
-        .unwrap()
-    {
-        Asked::Waits(id) => id,
-        Asked::Not(verdict) => panic!("{verdict:?}"),
-    }
-}
-
-async fn approve(desk: &Desk, id: Uuid, actor: &Actor, action_id: &str) -> Result<Approved, ActionError> {
-    let word = Request { reason: "seen", ..request(actor, action_id) };
-    approvals::approve(desk.app.engine.gate(), id, &word).await
-}
-
-async fn state(desk: &Desk, id: Uuid) -> RequestState {
-    let mut tx = desk.app.engine.db().read().await.unwrap();
-    overrides::by_id(&mut tx, id).await.unwrap().unwrap().state
 }
 
 async fn a_request_for_a_second_person_is_bound_to_what_was_shown_too(db: TestDatabase) {
@@ -212,23 +175,21 @@ async fn a_request_for_a_second_person_is_bound_to_what_was_shown_too(db: TestDa
 async fn a_requester_who_was_shut_out_or_lost_the_right_is_out_of_date(db: TestDatabase) {
     let (desk, operation, _) = two(db).await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let actor = Actor::Cli { user: "root".into() };
-    let by = By { actor: &actor, origin: "cli" };
     let berta = person("berta", Role::Approver);
     for (n, lost) in ["role", "account"].into_iter().enumerate() {
-        let id = asks(&desk, operation, lost).await;
+        let id = desk.app.anton_waits(operation, lost).await;
         match lost {
-            "role" => accounts::set_role(db, ambient, "anton", Role::Operator, &by).await.unwrap(),
-            _ => accounts::disable(db, ambient, "anton", &by).await.unwrap(),
+            "role" => accounts::set_role(db, ambient, "anton", Role::Operator, &by_root()).await.unwrap(),
+            _ => accounts::disable(db, ambient, "anton", &by_root()).await.unwrap(),
         }
-        let answer = approve(&desk, id, &berta, &format!("b{n}")).await;
+        let answer = desk.app.approve(id, &berta, &format!("b{n}")).await;
         let Ok(Approved::Stale(why)) = &answer else { panic!("{lost}: {answer:?}") };
         assert_eq!(why, "anton may not override any more");
-        assert_eq!(state(&desk, id).await, RequestState::Stale);
-        accounts::set_role(db, ambient, "anton", Role::Approver, &by).await.unwrap();
-        accounts::enable(db, ambient, "anton", &by).await.unwrap();
+        assert_eq!(desk.app.override_request(id).await.state, RequestState::Stale);
+        accounts::set_role(db, ambient, "anton", Role::Approver, &by_root()).await.unwrap();
+        accounts::enable(db, ambient, "anton", &by_root()).await.unwrap();
         // What went out of date does not come back with them.
-        assert!(matches!(approve(&desk, id, &berta, &format!("c{n}")).await, Err(ActionError::Settled(_))));
+        assert!(matches!(desk.app.approve(id, &berta, &format!("c{n}")).await, Err(ActionError::Settled(_))));
     }
     assert_eq!(desk.app.destination.effects().len(), 1);
 }
@@ -236,36 +197,41 @@ async fn a_requester_who_was_shut_out_or_lost_the_right_is_out_of_date(db: TestD
 async fn an_approver_who_was_shut_out_or_lost_the_right_approves_nothing(db: TestDatabase) {
     let (desk, operation, _) = two(db).await;
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let actor = Actor::Cli { user: "root".into() };
-    let by = By { actor: &actor, origin: "cli" };
-    let id = asks(&desk, operation, "a").await;
+    let id = desk.app.anton_waits(operation, "a").await;
     // As they were a moment ago, when their page was asked for.
     let berta = person("berta", Role::Approver);
-    accounts::disable(db, ambient, "berta", &by).await.unwrap();
-    let answer = approve(&desk, id, &berta, "b").await;
+    accounts::disable(db, ambient, "berta", &by_root()).await.unwrap();
+    let answer = desk.app.approve(id, &berta, "b").await;
     assert!(matches!(answer, Err(ActionError::Forbidden(_))), "{answer:?}");
-    accounts::enable(db, ambient, "berta", &by).await.unwrap();
-    accounts::set_role(db, ambient, "berta", Role::Operator, &by).await.unwrap();
-    let answer = approve(&desk, id, &berta, "c").await;
+    accounts::enable(db, ambient, "berta", &by_root()).await.unwrap();
+    accounts::set_role(db, ambient, "berta", Role::Operator, &by_root()).await.unwrap();
+    let answer = desk.app.approve(id, &berta, "c").await;
     assert!(matches!(answer, Err(ActionError::Forbidden(_))), "{answer:?}");
-    let nobody = approve(&desk, id, &person("made up", Role::Admin), "d").await;
+    let nobody = desk.app.approve(id, &person("made up", Role::Admin), "d").await;
     assert!(matches!(nobody, Err(ActionError::Forbidden(_))), "{nobody:?}");
-    assert_eq!(state(&desk, id).await, RequestState::Waiting, "it waits for somebody who may");
-    assert!(matches!(approve(&desk, id, &person("carla", Role::Admin), "e").await, Ok(Approved::Judged(_))));
+    assert_eq!(
+        desk.app.override_request(id).await.state,
+        RequestState::Waiting,
+        "it waits for somebody who may"
+    );
+    assert!(matches!(
+        desk.app.approve(id, &person("carla", Role::Admin), "e").await,
+        Ok(Approved::Judged(_))
+    ));
 }
 
 async fn two_people_are_two_people(db: TestDatabase) {
     let (desk, operation, letter) = two(db).await;
-    let id = asks(&desk, operation, "a").await;
-    let own = approve(&desk, id, &person("anton", Role::Approver), "b").await;
+    let id = desk.app.anton_waits(operation, "a").await;
+    let own = desk.app.approve(id, &person("anton", Role::Approver), "b").await;
     assert!(matches!(&own, Err(ActionError::Forbidden(why)) if why.contains("yourself")), "{own:?}");
     // Neither a token nor the command line is the second one, whatever they are called.
     let token = |scope| Actor::Token { name: "berta".into(), scope };
     for actor in [token(Scope::Operate), token(Scope::Read), Actor::Cli { user: "berta".into() }] {
-        let answer = approve(&desk, id, &actor, "c").await;
+        let answer = desk.app.approve(id, &actor, "c").await;
         assert!(matches!(answer, Err(ActionError::Forbidden(_))), "{actor}: {answer:?}");
     }
-    assert_eq!(state(&desk, id).await, RequestState::Waiting);
+    assert_eq!(desk.app.override_request(id).await.state, RequestState::Waiting);
 
     // Nor the first one.
     let row = desk.app.letter(operation).await;

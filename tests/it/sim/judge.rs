@@ -16,7 +16,7 @@ struct Step {
 
 impl Life {
     pub(super) async fn judge(&self) {
-        let mut raw = Raw::open(&self.base.url()).await.unwrap();
+        let mut raw = Raw::open(self.base.url()).await.unwrap();
         let violations = raw.violations().await;
         assert!(violations.is_empty(), "the ledger: {violations:#?}");
         let waiting = raw.texts("SELECT o.key FROM work w JOIN operations o ON o.id = w.operation_id").await;

@@ -1,9 +1,8 @@
 //! One process: the product's engine and worker over connections of its own, and what carries its
 //! requests.
 
-use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dead_letter_office::config::Config;
@@ -17,13 +16,12 @@ use dead_letter_office::store::{Db, Pools};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use tempfile::TempDir;
 use tokio::sync::Notify;
 
 use super::destination::{Plan, Where, bare};
 use super::faults::Fate;
 use super::world::{LEASE, SKEW, TIMEOUT, TOO_LATE, World};
-use crate::support::databases::{PostgresGuard, fresh_postgres};
+use crate::support::databases::TestDatabase;
 
 /// What a worker's round ends with: the worker, to go on with.
 pub(super) type Round = Pin<Box<dyn Future<Output = (Worker<Carrier>, Result<usize, GateError>)>>>;
@@ -169,55 +167,26 @@ impl Carrier {
 }
 
 /// Where the nodes of a life keep what they know.
-pub(super) enum Base {
-    Sqlite { file: std::path::PathBuf, _folder: TempDir },
-    Postgres { url: String, _database: PostgresGuard },
-}
+pub(super) struct Base(TestDatabase);
 
 impl Base {
-    /// A copy of a file with this version's schema: to make one takes as long as a life.
-    pub(super) async fn sqlite() -> Self {
-        static TEMPLATE: OnceLock<Vec<u8>> = OnceLock::new();
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("dlo.db");
-        if let Some(template) = TEMPLATE.get() {
-            std::fs::write(&file, template).unwrap();
-        } else {
-            let db = Db::open(&sqlite_url(&file)).await.unwrap();
-            db.migrate().await.unwrap();
-            db.close().await;
-            TEMPLATE.get_or_init(|| std::fs::read(&file).unwrap());
-        }
-        Self::Sqlite { file, _folder: folder }
+    pub(super) async fn new(sqlite: bool) -> Self {
+        Self(if sqlite { TestDatabase::sqlite() } else { TestDatabase::postgres().await })
     }
 
-    pub(super) async fn postgres() -> Self {
-        let (url, database) = fresh_postgres().await;
-        let db = Db::open(&url).await.unwrap();
-        db.migrate().await.unwrap();
-        db.close().await;
-        Self::Postgres { url, _database: database }
-    }
-
-    pub(super) fn url(&self) -> String {
-        match self {
-            Self::Sqlite { file, .. } => sqlite_url(file),
-            Self::Postgres { url, .. } => url.clone(),
-        }
+    pub(super) fn url(&self) -> &str {
+        &self.0.url
     }
 
     /// Whether the awaits of a node come in the same order whenever a life is led.
     pub(super) fn repeats(&self) -> bool {
-        matches!(self, Self::Sqlite { .. })
+        self.0.file().is_some()
     }
 
     /// Connections of one node's own. On SQLite they ask its fate before each commit, and do not wait
     /// for the disk: what a killed process has written survives it.
     async fn open(&self, fate: &Arc<Fate>) -> Db {
-        let file = match self {
-            Self::Sqlite { file, .. } => file,
-            Self::Postgres { url, .. } => return Db::open(url).await.unwrap(),
-        };
+        let Some(file) = self.0.file() else { return Db::open(self.url()).await.unwrap() };
         let options = SqliteConnectOptions::new()
             .filename(file)
             .journal_mode(SqliteJournalMode::Wal)
@@ -238,8 +207,4 @@ impl Base {
         let read = SqlitePoolOptions::new().max_connections(1).connect_lazy_with(options.read_only(true));
         Pools::Sqlite { write, read }.into()
     }
-}
-
-fn sqlite_url(file: &Path) -> String {
-    format!("sqlite://{}?mode=rwc", file.display())
 }

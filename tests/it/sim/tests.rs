@@ -38,7 +38,7 @@ fn lead(seed: u64, sqlite: bool, aloud: bool) -> Vec<String> {
     let chronicler = Chronicler { seed, world: Arc::clone(&world), aloud };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let base = if sqlite { Base::sqlite().await } else { Base::postgres().await };
+        let base = Base::new(sqlite).await;
         Life::begin(base, Arc::clone(&world), seed).await.lead(TURNS).await;
     });
     drop(chronicler);

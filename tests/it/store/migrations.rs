@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::ledger::Raw;
 
-on_both!(what_the_first_version_stored_survives_every_later_script);
+on_both!(empty: what_the_first_version_stored_survives_every_later_script);
 
 const FIRST: &str = include_str!("../../../migrations/0001_spine.sql");
 

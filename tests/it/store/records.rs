@@ -15,8 +15,8 @@ use uuid::Uuid;
 use crate::support::app::{TestApp, person};
 use crate::support::databases::{TestDatabase, on_both};
 
+on_both!(empty: the_schema_is_brought_up_once);
 on_both!(
-    the_schema_is_brought_up_once,
     a_transaction_that_is_dropped_leaves_nothing,
     sessions_come_and_go,
     recent_reasons_are_each_told_once,

@@ -2,9 +2,10 @@
 //! still until a test moves it.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use dead_letter_office::accounts::By;
 use dead_letter_office::config::Config;
 use dead_letter_office::demo::destination::UnreliableDestination;
 use dead_letter_office::domain::actor::{Actor, Role, Standing};
@@ -131,6 +132,12 @@ pub(crate) fn request<'a>(actor: &'a Actor, action_id: &'a str) -> Request<'a> {
     Request { actor, action_id, reason: "the CRM is back", origin: "127.0.0.1" }
 }
 
+/// What somebody at the server's terminal does.
+pub(crate) fn by_root() -> By<'static> {
+    static ROOT: LazyLock<Actor> = LazyLock::new(|| Actor::Cli { user: "root".into() });
+    By { actor: &ROOT, origin: "cli" }
+}
+
 pub(crate) fn person(name: &str, role: impl Into<Standing>) -> Actor {
     Actor::Person { name: name.to_owned(), role: role.into() }
 }
@@ -159,7 +166,6 @@ pub(crate) fn install_crypto() {
 async fn engine(database: &str, destination: &str, clock: Arc<TestClock>, seed: u64, more: &str) -> Engine {
     let config = Arc::new(config(database, destination, more));
     let db = Db::open(database).await.unwrap();
-    db.migrate().await.unwrap();
     Engine::new(db, config, Ambient::new(clock, StdRng::seed_from_u64(seed)))
 }
 

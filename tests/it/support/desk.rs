@@ -6,12 +6,12 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
-use dead_letter_office::accounts::{self, By};
+use dead_letter_office::accounts;
 use dead_letter_office::config::Config;
-use dead_letter_office::domain::actor::{Actor, Role, Scope};
+use dead_letter_office::domain::actor::{Role, Scope};
 use dead_letter_office::domain::ambient::Ambient;
 use dead_letter_office::engine::Engine;
-use dead_letter_office::store::Db;
+use dead_letter_office::store::{Commit, Db, accounts as rows};
 use dead_letter_office::web;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -19,11 +19,25 @@ use scraper::{Html, Selector};
 use tower::ServiceExt as _;
 use uuid::Uuid;
 
-use super::app::{TestApp, config};
+use super::app::{TestApp, by_root, config};
 use super::databases::TestDatabase;
 
 /// Everybody's password.
 pub(crate) const PASSWORD: &str = "correct horse battery";
+
+/// The same as it is stored. To judge and hash it anew for everybody costs as much as most tests do
+/// besides; whoever signs in still pays for that.
+const HASHED: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$n0N9P2daVlfqyTDpXGgx+w$engPF3sLXwzIyPn7QYh59UD/YkPeBeoDWaQd20EoFLY";
+
+/// An account with everybody's password.
+pub(super) async fn add(engine: &Engine, name: &str, role: impl AsRef<str>) {
+    let (db, ambient) = (engine.db(), engine.ambient());
+    let user = accounts::add_user(db, ambient, name, role, None, &by_root()).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    rows::set_password(&mut tx, user.id, HASHED).await.unwrap();
+    tx.commit(Commit::Account).await.unwrap();
+}
 
 pub(crate) struct Desk {
     pub(crate) app: TestApp,
@@ -151,10 +165,7 @@ impl Desk {
     }
 
     pub(crate) async fn add(&self, name: &str, role: impl AsRef<str>) {
-        let (db, ambient) = (self.app.engine.db(), self.app.engine.ambient());
-        let actor = Actor::Cli { user: "root".into() };
-        let by = By { actor: &actor, origin: "cli" };
-        accounts::add_user(db, ambient, name, role, Some(PASSWORD.into()), &by).await.unwrap();
+        add(&self.app.engine, name, role).await;
     }
 
     /// The header of a new token.
@@ -164,9 +175,8 @@ impl Desk {
 
     pub(crate) async fn token_named(&self, name: &str, scope: Scope) -> String {
         let (db, ambient) = (self.app.engine.db(), self.app.engine.ambient());
-        let actor = Actor::Cli { user: "root".into() };
-        let by = By { actor: &actor, origin: "cli" };
-        let secret = accounts::create_token(db, ambient, name, scope, None, &by).await.expect("a token");
+        let secret =
+            accounts::create_token(db, ambient, name, scope, None, &by_root()).await.expect("a token");
         format!("Bearer {secret}")
     }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dead_letter_office::accounts::{self, By};
+use dead_letter_office::accounts;
 use dead_letter_office::config::Config;
 use dead_letter_office::demo::destination::{Behaviour, UnreliableDestination};
-use dead_letter_office::domain::actor::{Actor, Role};
+use dead_letter_office::domain::actor::Role;
 use dead_letter_office::domain::ambient::Ambient;
 use dead_letter_office::engine::Engine;
 use dead_letter_office::engine::accept::{Accepted, Submission};
@@ -17,9 +17,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::app::{config, install_crypto, submission};
+use super::app::{by_root, config, install_crypto, submission};
 use super::databases::TestDatabase;
-use super::desk::PASSWORD;
+use super::desk::add;
 
 pub(crate) struct Served {
     pub(crate) url: String,
@@ -59,7 +59,6 @@ impl Served {
         config.server.public_url = url.parse().unwrap();
         adjust(&mut config);
         let db = Db::open(&database.url).await.unwrap();
-        db.migrate().await.unwrap();
         let engine = Engine::new(db, Arc::new(config), Ambient::system());
         let (stop, stopped) = watch::channel(false);
         engine.start(&stopped).unwrap();
@@ -68,17 +67,12 @@ impl Served {
     }
 
     pub(crate) async fn add(&self, name: &str, role: Role) {
-        let actor = Actor::Cli { user: "root".into() };
-        let by = By { actor: &actor, origin: "cli" };
-        let (db, ambient) = (self.engine.db(), self.engine.ambient());
-        accounts::add_user(db, ambient, name, role, Some(PASSWORD.into()), &by).await.unwrap();
+        add(&self.engine, name, role).await;
     }
 
     /// The address of a link for the first account.
     pub(crate) async fn first_link(&self) -> String {
-        let actor = Actor::Cli { user: "root".into() };
-        let by = By { actor: &actor, origin: "cli" };
-        let secret = accounts::first_link(self.engine.db(), self.engine.ambient(), &by).await.unwrap();
+        let secret = accounts::first_link(self.engine.db(), self.engine.ambient(), &by_root()).await.unwrap();
         format!("{}/setup/{}", self.url, secret.expect("nobody is there yet"))
     }
 

@@ -2,20 +2,23 @@
 
 use std::time::Duration;
 
+use dead_letter_office::accounts;
 use dead_letter_office::demo::destination::UnreliableDestination;
 use dead_letter_office::domain::actor::{Actor, Role};
 use dead_letter_office::domain::attempt::Outcome;
 use dead_letter_office::domain::dead_letter::Resolution;
+use dead_letter_office::domain::filter::{AuditFilter, Page};
 use dead_letter_office::domain::time::Timestamp;
 use dead_letter_office::domain::verdict::Verdict;
 use dead_letter_office::engine::actions::{self, ActionError, OverrideMode, Resolve};
 use dead_letter_office::engine::send::Sender;
 use dead_letter_office::gate::{Permit, Settlement};
+use dead_letter_office::store::audit::{self, AuditRow};
 use dead_letter_office::store::dead_letters::DeadLetterRow;
 use tokio::net::TcpStream;
 use uuid::Uuid;
 
-use super::app::{TestApp, person, request};
+use super::app::{TestApp, by_root, person, request};
 use super::ledger::Raw;
 
 impl TestApp {
@@ -25,6 +28,21 @@ impl TestApp {
 
     pub(crate) async fn raw(&self) -> Raw {
         Raw::open(&self.database.url).await.unwrap()
+    }
+
+    /// An account for somebody who acts below the pages, where nobody signs in.
+    pub(crate) async fn add(&self, name: &str, role: Role) {
+        let (db, ambient) = (self.engine.db(), self.engine.ambient());
+        accounts::add_user(db, ambient, name, role, None, &by_root()).await.unwrap();
+    }
+
+    /// Every entry of the audit, oldest first.
+    pub(crate) async fn on_record(&self) -> Vec<AuditRow> {
+        let mut tx = self.engine.db().read().await.unwrap();
+        let page = Page { limit: 500, cursor: None };
+        let listed = audit::list(&mut tx, &AuditFilter::default(), page).await.unwrap();
+        assert!(listed.older.is_none(), "one page holds them all");
+        listed.items.into_iter().rev().map(|entry| entry.row).collect()
     }
 
     /// Works until nothing is left to do without a person; time jumps to whatever is due next.

@@ -3,23 +3,23 @@
 
 use std::time::Duration;
 
-use dead_letter_office::accounts::{self, By};
+use dead_letter_office::accounts;
 use dead_letter_office::demo::destination::Behaviour;
-use dead_letter_office::domain::actor::{Actor, Role};
+use dead_letter_office::domain::actor::Role;
 use dead_letter_office::domain::bulk::{MemberState, Step};
-use dead_letter_office::domain::dead_letter::DeadLetterStatus;
-use dead_letter_office::domain::filter::DeadLetterFilter;
 use dead_letter_office::engine::actions::ActionError;
-use dead_letter_office::engine::bulk::{self, Act, Members, New};
+use dead_letter_office::engine::bulk::{self, Act, New};
 use dead_letter_office::store::Pools;
-use dead_letter_office::store::bulk::members::{self, Place};
-use dead_letter_office::store::bulk::{self as stored, BulkRow};
 use uuid::Uuid;
 
-use crate::support::app::{TestApp, person, request};
+use super::{
+    audited, create, failed, forget_the_record, members, olga, open, progress, replay, row, say, turns,
+};
+use crate::support::app::{TestApp, by_root, person, request};
 use crate::support::databases::{TestDatabase, on_both};
 
 on_both!(
+    it_pauses_itself_when_its_person_may_no_more,
     what_a_dead_node_did_for_one_person_is_not_done_again_for_the_next,
     what_a_dead_node_did_is_told_while_it_is_paused,
     who_is_shut_out_in_the_middle_of_a_stretch_does_nothing_more,
@@ -28,55 +28,63 @@ on_both!(
 
 async fn start(db: TestDatabase, letters: usize) -> TestApp {
     let mut app = TestApp::start(db).await;
-    let actor = Actor::Cli { user: "root".into() };
-    let by = By { actor: &actor, origin: "cli" };
     for name in ["olga", "otto"] {
-        let (db, ambient) = (app.engine.db(), app.engine.ambient());
-        accounts::add_user(db, ambient, name, Role::Operator, None, &by).await.unwrap();
+        app.add(name, Role::Operator).await;
     }
-    for n in 0..letters {
-        app.destination.script("/plain", [Behaviour::status(422)]);
-        app.submit("plain", &format!("plain-{n}")).await;
-        app.run_until_idle().await;
-        app.clock.advance(Duration::from_secs(1));
-    }
+    failed(&mut app, "plain", 0..letters).await;
     app
 }
 
-fn olga() -> Actor {
-    person("olga", Role::Operator)
-}
-
 async fn going(app: &TestApp, act: Act) -> Uuid {
-    let open = DeadLetterFilter {
-        status: Some(DeadLetterStatus::Open),
-        kind: Some("plain".to_owned()),
-        ..DeadLetterFilter::default()
-    };
-    let new = New { name: "Monday".into(), act, members: Members::All(open), canary: 0, per_minute: None };
-    let gate = app.engine.gate();
-    let id = bulk::create(gate, &new, &request(&olga(), "create")).await.unwrap();
-    bulk::set_going(gate, id, Step::Start, &request(&olga(), "start")).await.unwrap();
+    let id = create(app, &New { act, ..replay(open("plain")) }, "create").await;
+    say(app, id, Step::Start, "start").await.unwrap();
     id
 }
 
-async fn row(app: &TestApp, id: Uuid) -> BulkRow {
-    let mut tx = app.engine.db().read().await.unwrap();
-    stored::by_id(&mut tx, id).await.unwrap().expect("a bulk action")
-}
-
 async fn states(app: &TestApp, id: Uuid) -> Vec<MemberState> {
-    let mut tx = app.engine.db().read().await.unwrap();
-    let rows = members::list(&mut tx, id, None, Place::After(0), 100).await.unwrap();
-    rows.into_iter().map(|row| row.state).collect()
+    members(app, id).await.into_iter().map(|row| row.state).collect()
 }
 
-/// As though the node had died after it acted and before it recorded what became of the members.
-async fn forget_the_record(app: &TestApp) {
-    let until = app.now().plus(Duration::from_mins(1)).as_micros();
-    let mut raw = app.raw().await;
-    raw.execute("UPDATE bulk_members SET state = 'waiting', answer = NULL, at = NULL").await;
-    raw.execute(format!("UPDATE bulks SET leased_until = {until}")).await;
+async fn it_pauses_itself_when_its_person_may_no_more(db: TestDatabase) {
+    let mut app = TestApp::start(db).await;
+    for (name, role) in [("olga", Role::Operator), ("otto", Role::Operator), ("ada", Role::Admin)] {
+        app.add(name, role).await;
+    }
+    failed(&mut app, "plain", 0..3).await;
+    let id = create(&app, &New { per_minute: Some(60), ..replay(open("plain")) }, "a").await;
+    say(&app, id, Step::Start, "b").await.unwrap();
+    turns(&app.engine).await;
+    let (db, ambient) = (app.engine.db(), app.engine.ambient());
+    accounts::set_role(db, ambient, "olga", Role::Viewer, &by_root()).await.unwrap();
+    app.clock.advance(Duration::from_secs(10));
+    turns(&app.engine).await;
+    let stopped = row(&app, id).await;
+    assert_eq!(stopped.paused_by.as_deref(), Some("engine"));
+    let why = stopped.pause_reason.unwrap();
+    assert!(why.starts_with("olga may not do this any more") && why.contains("yours is viewer"), "{why}");
+    assert_eq!(progress(&app, id).await.of(MemberState::Waiting), 2);
+
+    accounts::disable(db, ambient, "olga", &by_root()).await.unwrap();
+    let otto = person("otto", Role::Operator);
+    bulk::set_going(app.engine.gate(), id, Step::Resume, &request(&otto, "c")).await.unwrap();
+    app.clock.advance(Duration::from_secs(1));
+    turns(&app.engine).await;
+    accounts::disable(app.engine.db(), app.engine.ambient(), "otto", &by_root()).await.unwrap();
+    app.clock.advance(Duration::from_secs(5));
+    turns(&app.engine).await;
+    let why = row(&app, id).await.pause_reason.unwrap();
+    assert_eq!(why, "otto was shut out since, so nothing is done in their name");
+    app.run_until_idle().await;
+    let mut who: Vec<String> = Vec::new();
+    for member in members(&app, id).await {
+        who.extend(
+            app.thread(member.operation_id).await.attempts.into_iter().skip(1).map(|a| a.requested_by),
+        );
+    }
+    who.sort();
+    who.dedup();
+    assert_eq!(who, ["olga", "otto"], "each in the name of whoever set it going");
+    assert_eq!(audited(&app, "bulk_pause").await, 2);
 }
 
 async fn what_a_dead_node_did_for_one_person_is_not_done_again_for_the_next(db: TestDatabase) {
@@ -95,7 +103,7 @@ async fn what_a_dead_node_did_for_one_person_is_not_done_again_for_the_next(db: 
     bulk::set_going(app.engine.gate(), id, Step::Resume, &request(&otto, "resume")).await.unwrap();
     while bulk::turn(app.engine.gate()).await.unwrap() + app.run_until_idle().await > 0 {}
     assert_eq!(states(&app, id).await, [MemberState::Failed; 2]);
-    assert_eq!(app.raw().await.number("SELECT count(*) FROM audit WHERE action = 'bulk'").await, 2);
+    assert_eq!(audited(&app, "bulk").await, 2);
     assert_eq!(app.destination.requests_count(), 4, "each once at first, and once more");
 }
 
