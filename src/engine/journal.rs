@@ -6,6 +6,7 @@ pub mod file;
 pub mod proof;
 pub mod start;
 pub mod verify;
+pub mod watch;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

@@ -45,6 +45,7 @@ use crate::store::Db;
 use accept::Intake;
 use hooks::Hooks;
 use journal::anchor::Anchor;
+use journal::watch::Watch;
 use send::{Sender, SenderError};
 use worker::Worker;
 
@@ -110,8 +111,8 @@ impl Engine {
         Ok(Worker::new(self.gate.clone(), Arc::new(sender), Arc::clone(&self.wake)))
     }
 
-    /// Runs the worker, the ear for other nodes' words, the upkeep, bulk actions and what tells the
-    /// audit's head, until told to stop.
+    /// Runs the worker, the ear for other nodes' words, the upkeep, bulk actions, and what verifies
+    /// the audit and tells its head, until told to stop.
     pub fn start(&self, stop: &watch::Receiver<bool>) -> Result<JoinHandle<()>, SenderError> {
         let worker = self.worker()?;
         tokio::spawn(upkeep::listen(self.db().clone(), Arc::clone(&self.wake), stop.clone()));
@@ -122,6 +123,8 @@ impl Engine {
             stop.clone(),
         ));
         tokio::spawn(bulk::run(self.gate.clone(), Arc::clone(&self.wake), stop.clone()));
+        let watch = Watch::new(self.db().clone(), Arc::clone(self.config()), self.ambient().clone());
+        tokio::spawn(watch.run(stop.clone()));
         let anchor = Anchor::new(self.db().clone(), self.config(), self.ambient().clone());
         let (anchor, worker) = (anchor.run(stop.clone()), worker.run(stop.clone()));
         Ok(tokio::spawn(async move {

@@ -235,15 +235,29 @@ pub async fn erased_by(tx: &mut Tx, entry: Uuid) -> Result<Vec<Uuid>, StoreError
     Ok(on!(tx, c => sqlx::query_scalar(SQL).bind(entry).fetch_all(c).await)?)
 }
 
-/// Entries that have no link, oldest first, `most` of them; and how many there are.
-pub async fn unlinked(tx: &mut Tx, most: usize) -> Result<(Vec<AuditRow>, i64), StoreError> {
-    const WHICH: &str = "FROM audit a LEFT JOIN audit_words w ON w.audit_id = a.id \
-        WHERE NOT EXISTS (SELECT 1 FROM audit_chain l WHERE l.audit_id = a.id)";
-    let count = format!("SELECT count(*) {WHICH}");
-    let count = on!(&mut *tx, c => sqlx::query_scalar(AssertSqlSafe(count)).fetch_one(c).await)?;
+/// Those of the next entries from an id on that have no link, and the id to go on from; that is absent
+/// when these were the last. The order is that of the ids, which is nearly that of time.
+pub async fn unlinked(
+    tx: &mut Tx,
+    from: Uuid,
+    most: usize,
+) -> Result<(Vec<AuditRow>, Option<Uuid>), StoreError> {
+    let next = format!("SELECT id FROM audit WHERE id >= $1 ORDER BY id LIMIT 1 OFFSET {most}");
+    let next: Option<Uuid> = on!(&mut *tx, c => {
+        sqlx::query_scalar(AssertSqlSafe(next)).bind(from).fetch_optional(c).await?
+    });
+    let before = if next.is_some() { " AND a.id < $2" } else { "" };
     let sql = format!(
         "SELECT a.id, a.at, a.actor, a.action, a.operation_id, a.dead_letter_id, a.subject, w.reason, a.result, \
-         coalesce(w.detail, '') AS detail, a.origin {WHICH} ORDER BY a.at, a.id LIMIT {most}"
+         coalesce(w.detail, '') AS detail, a.origin FROM audit a LEFT JOIN audit_words w ON w.audit_id = a.id \
+         WHERE a.id >= $1{before} AND NOT EXISTS (SELECT 1 FROM audit_chain l WHERE l.audit_id = a.id) ORDER BY a.id"
     );
-    Ok((on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).fetch_all(c).await)?, count))
+    let rows = on!(tx, c => {
+        let query = sqlx::query_as(AssertSqlSafe(sql)).bind(from);
+        match next {
+            Some(next) => query.bind(next).fetch_all(c).await?,
+            None => query.fetch_all(c).await?,
+        }
+    });
+    Ok((rows, next))
 }

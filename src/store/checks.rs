@@ -48,3 +48,25 @@ pub async fn failed(tx: &mut Tx, name: &str, at: Timestamp, failure: &str) -> Re
     on!(tx, c => sqlx::query(SQL).bind(name).bind(at).bind(failure).execute(c).await?.rows_affected());
     Ok(())
 }
+
+/// Takes the duty of walking the chain until `until`, when it is due; false when another node has
+/// it, or when it is too early. What is due later than `latest` counts as due: nobody puts it off for
+/// good by writing a date here.
+pub async fn claim(
+    tx: &mut Tx,
+    now: Timestamp,
+    until: Timestamp,
+    latest: Timestamp,
+) -> Result<bool, StoreError> {
+    const SQL: &str = "UPDATE upkeep SET verify_due_at = $2 WHERE verify_due_at <= $1 OR verify_due_at > $3";
+    let claimed =
+        on!(tx, c => sqlx::query(SQL).bind(now).bind(until).bind(latest).execute(c).await?.rows_affected());
+    Ok(claimed == 1)
+}
+
+/// Says when it is due again, for every node.
+pub async fn due_again(tx: &mut Tx, at: Timestamp) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE upkeep SET verify_due_at = $1";
+    on!(tx, c => sqlx::query(SQL).bind(at).execute(c).await?.rows_affected());
+    Ok(())
+}

@@ -395,6 +395,7 @@ fn migrator(postgres: bool) -> Migrator {
         (13, "roles", include_str!("../../migrations/0013_roles.sql")),
         (14, "secrets", include_str!("../../migrations/0014_secrets.sql")),
         (15, "erasure", include_str!("../../migrations/0015_erasure.sql")),
+        (16, "verification", include_str!("../../migrations/0016_verification.sql")),
     ];
     let migrations = scripts
         .into_iter()

@@ -1,8 +1,6 @@
 //! `dlo audit verify`.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -10,14 +8,10 @@ use anyhow::{Context as _, bail};
 use crate::cli::context::Context;
 use crate::cli::text::{clean, print};
 use crate::domain::key::hex;
-use crate::engine::journal::anchor::Anchored;
+use crate::engine::journal::anchor::{Anchored, told};
 use crate::engine::journal::proof;
-use crate::engine::journal::verify::{Outcome, verify};
-use crate::store::{Commit, checks};
-
-/// What whoever finds something is to do.
-const NEXT: &str = "keep this database and its backups as they are, compare these entries with a backup from \
-    before and with the heads in the log, and find out who could write to the database";
+use crate::engine::journal::verify::{NEXT, verify};
+use crate::store::Commit;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
@@ -42,19 +36,21 @@ pub(super) async fn run(context: &Context, args: Args) -> anyhow::Result<()> {
     if let Some(path) = args.export {
         return file(context, &path);
     }
-    let mut told: Vec<Anchored> = args.head.into_iter().collect();
+    let mut heads: Vec<Anchored> = args.head.into_iter().collect();
     let mut page = String::new();
     if let Some(path) = &context.config.audit.anchor_file {
-        let lines = anchors(path)?;
+        let lines = told(path)?;
         let shown = path.display();
         match &lines {
             Some(lines) => writeln!(page, "Compared with {} from {shown}.", counted(lines.len(), "head")),
             None => writeln!(page, "{shown} is not there: nothing was compared with it."),
         }?;
-        told.extend(lines.unwrap_or_default());
+        heads.extend(lines.unwrap_or_default());
     }
-    let outcome = verify(&context.db, told).await?;
-    note(context, &outcome).await?;
+    let outcome = verify(&context.db, heads).await?;
+    let mut tx = context.db.begin().await?;
+    outcome.note(&mut tx, context.ambient.now()).await?;
+    tx.commit(Commit::Tidy).await?;
     if let Some(head) = &outcome.head {
         writeln!(page, "Head: {}:{}", head.seq, hex(&head.mac))?;
     }
@@ -76,39 +72,7 @@ pub(super) async fn run(context: &Context, args: Args) -> anyhow::Result<()> {
         writeln!(list, "And {} more.", outcome.more)?;
     }
     print(&format!("{list}{page}"))?;
-    let found = outcome.faults.len() + outcome.more;
-    bail!("the audit does not fit its chain in {}: {NEXT}", counted(found, "place"))
-}
-
-/// Keeps how it went, for the page that tells how things stand.
-async fn note(context: &Context, outcome: &Outcome) -> anyhow::Result<()> {
-    let now = context.ambient.now();
-    let mut tx = context.db.begin().await?;
-    match (outcome.faults.first(), &outcome.head) {
-        (Some(fault), _) => checks::failed(&mut tx, checks::VERIFY, now, &fault.to_string()).await?,
-        (None, Some(head)) => checks::passed(&mut tx, checks::VERIFY, now, head.seq).await?,
-        (None, None) => {}
-    }
-    Ok(tx.commit(Commit::Tidy).await?)
-}
-
-/// The lines of an anchor file; absent when it is not there.
-fn anchors(path: &Path) -> anyhow::Result<Option<Vec<Anchored>>> {
-    let shown = path.display();
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).with_context(|| format!("{shown} cannot be read")),
-    };
-    let mut read = Vec::new();
-    for (index, line) in BufReader::new(file).lines().enumerate() {
-        let line = line.with_context(|| format!("{shown} cannot be read"))?;
-        match Anchored::parse(&line) {
-            Some(head) => read.push(head),
-            None => bail!("{shown}, line {}: no head of the audit; somebody else wrote there", index + 1),
-        }
-    }
-    Ok(Some(read))
+    bail!("the audit does not fit its chain in {}: {NEXT}", outcome.places())
 }
 
 fn file(context: &Context, path: &Path) -> anyhow::Result<()> {

@@ -2,9 +2,9 @@
 //! off there does not reach them. Nothing waits for it.
 
 use std::error::Error as StdError;
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::path::PathBuf;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::Method;
@@ -26,6 +26,11 @@ const EVERY: Duration = Duration::from_mins(1);
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 type Failure = Box<dyn StdError + Send + Sync>;
+
+/// A file of heads that cannot be compared with: which, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Unreadable(String);
 
 /// A head that was told at some time, as a line of the file holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,8 +156,28 @@ impl Anchor {
     }
 }
 
+/// The heads that were told to a file, in its order; absent when it is not there.
+pub fn told(path: &Path) -> Result<Option<Vec<Anchored>>, Unreadable> {
+    let shown = path.display();
+    let unread = |error| Unreadable(format!("{shown} cannot be read: {error}"));
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unread(error)),
+    };
+    let mut read = Vec::new();
+    for (index, line) in BufReader::new(file).lines().enumerate() {
+        let line = line.map_err(unread)?;
+        let number = index + 1;
+        let stranger =
+            || Unreadable(format!("{shown}, line {number}: no head of the audit; somebody else wrote there"));
+        read.push(Anchored::parse(&line).ok_or_else(stranger)?);
+    }
+    Ok(Some(read))
+}
+
 /// What went wrong and why, in one line.
-fn whole(error: &dyn StdError) -> String {
+pub(super) fn whole(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

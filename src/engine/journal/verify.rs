@@ -1,26 +1,26 @@
-//! Walks the audit's chain from its beginning and names what does not fit. It holds a stretch of it
-//! in memory, and what it found.
+//! Walks the audit's chain from its beginning and names what does not fit: what a walk comes to.
 
 mod moved;
+mod walk;
 
-use std::collections::HashMap;
 use std::fmt;
 
 use uuid::Uuid;
 
+pub use walk::Walk;
+
 use super::anchor::Anchored;
-use crate::domain::chain::{ChainKey, START, erased};
-use crate::domain::key::hex;
-use crate::domain::keyring::Keyring;
 use crate::domain::time::Timestamp;
 use crate::store::audit::AuditRow;
-use crate::store::chain::{self, Head, Walked};
-use crate::store::{Db, StoreError};
+use crate::store::chain::{Head, Walked};
+use crate::store::{Db, StoreError, Tx, checks};
 
-/// Links that are read at once.
-const STRETCH: usize = 500;
 /// What is named one by one; the rest is counted.
 const NAMED: usize = 100;
+
+/// What whoever finds something is to do.
+pub const NEXT: &str = "keep this database and its backups as they are, compare these entries with a backup from \
+    before and with the heads in the log, and find out who could write to the database";
 
 text_enum! {
     /// What does not fit.
@@ -72,6 +72,8 @@ impl fmt::Display for Fault {
             None => f.write_str("No number")?,
         }
         if let Some((at, actor, action)) = &self.entry {
+            // Whoever altered them may have written lines of a log into them.
+            let [actor, action] = [actor, action].map(|text| text.replace(char::is_control, " "));
             write!(f, ", {} {action} by {actor}", at.rfc3339())?;
         }
         if let Some(id) = self.id {
@@ -102,6 +104,23 @@ impl Outcome {
         self.faults.is_empty()
     }
 
+    /// In how many places it does not fit, in words.
+    pub fn places(&self) -> String {
+        match self.faults.len() + self.more {
+            1 => "1 place".to_owned(),
+            many => format!("{many} places"),
+        }
+    }
+
+    /// Keeps how it went, for the pages that tell how things stand.
+    pub async fn note(&self, tx: &mut Tx, now: Timestamp) -> Result<(), StoreError> {
+        match (self.faults.first(), &self.head) {
+            (Some(fault), _) => checks::failed(tx, checks::VERIFY, now, &fault.to_string()).await,
+            (None, Some(head)) => checks::passed(tx, checks::VERIFY, now, head.seq).await,
+            (None, None) => Ok(()),
+        }
+    }
+
     fn fault(&mut self, kind: FaultKind, walked: Option<&Walked>, words: impl Into<String>) {
         let fault = Fault {
             kind,
@@ -126,176 +145,12 @@ fn entry(row: &AuditRow) -> (Timestamp, String, String) {
     (row.at, row.actor.clone(), row.action.clone())
 }
 
-/// Walks all of it, and compares it with what was told of it outside the database.
-pub async fn verify(db: &Db, mut told: Vec<Anchored>) -> Result<Outcome, StoreError> {
-    told.sort_by_key(|told| told.seq);
-    let mut walk = Walk::new(db.keyring()?, told);
+/// Walks all of it without a pause, and compares it with what was told of it outside the database.
+pub async fn verify(db: &Db, told: Vec<Anchored>) -> Result<Outcome, StoreError> {
+    let mut walk = Walk::new(db, told)?;
     loop {
-        let mut tx = db.read().await?;
-        let stretch = chain::stretch(&mut tx, walk.seq, STRETCH).await?;
-        if stretch.is_empty() {
-            let (strangers, count) = chain::unlinked(&mut tx, NAMED).await?;
-            return Ok(walk.end(&strangers, count));
-        }
-        for walked in stretch {
-            let listed = match &walked.erased {
-                Some(_) => Some(chain::erased_by(&mut tx, walked.audit_id).await?),
-                None => None,
-            };
-            walk.step(walked, listed);
+        if let Some(outcome) = walk.step().await? {
+            return Ok(outcome);
         }
     }
-}
-
-/// Where a walk has come to.
-struct Walk<'a> {
-    keyring: &'a Keyring,
-    keys: HashMap<String, Option<ChainKey>>,
-    seq: i64,
-    /// The link before; unknown behind a gap.
-    previous: Option<Vec<u8>>,
-    told: Vec<Anchored>,
-    /// How many of those were compared.
-    compared: usize,
-    suspects: Vec<Suspect>,
-    outcome: Outcome,
-}
-
-impl<'a> Walk<'a> {
-    fn new(keyring: &'a Keyring, told: Vec<Anchored>) -> Self {
-        Self {
-            keyring,
-            keys: HashMap::new(),
-            seq: 0,
-            previous: Some(START.to_vec()),
-            told,
-            compared: 0,
-            suspects: Vec::new(),
-            outcome: Outcome::default(),
-        }
-    }
-
-    /// Looks at the next link; `listed` are the entries whose words it is said to have erased.
-    fn step(&mut self, walked: Walked, listed: Option<Vec<Uuid>>) {
-        if walked.seq != self.seq + 1 {
-            let gap = match walked.seq - self.seq - 1 {
-                1 => format!("the link No. {} before this one is gone", self.seq + 1),
-                _ => format!("the links No. {} to {} before this one are gone", self.seq + 1, walked.seq - 1),
-            };
-            self.outcome.fault(FaultKind::Cut, Some(&walked), gap);
-            self.previous = None;
-        }
-        self.seq = walked.seq;
-        self.outcome.links += 1;
-        self.compare(&walked);
-        let previous = self.previous.replace(walked.mac.clone());
-        self.outcome.head =
-            Some(Head { seq: walked.seq, mac: walked.mac.clone(), key_id: walked.key_id.clone() });
-        let Some(row) = &walked.row else {
-            let words = "the entry is gone and only its link is left";
-            self.outcome.fault(FaultKind::Dropped, Some(&walked), words);
-            return;
-        };
-        let is_new = !self.keys.contains_key(&walked.key_id);
-        let keyring = self.keyring;
-        let key = self
-            .keys
-            .entry(walked.key_id.clone())
-            .or_insert_with_key(|id| keyring.named(id).map(ChainKey::of));
-        let Some(key) = key else {
-            if is_new {
-                let words = format!(
-                    "from here on entries were linked with the secret key {}, which is not here; name its file \
-                     in old_secret_key_files",
-                    walked.key_id
-                );
-                self.outcome.fault(FaultKind::UnknownKey, Some(&walked), words);
-            }
-            return;
-        };
-        if let Some(previous) = previous {
-            let facts = row.facts(walked.seq, &walked.words, walked.erased.as_deref());
-            if key.link(&previous, &facts) != walked.mac {
-                let words = "it was altered, or written by somebody who has not the secret key";
-                let place = self.outcome.faults.len();
-                self.outcome.fault(FaultKind::Altered, Some(&walked), words);
-                self.suspects.push(Suspect { walked, previous, place });
-                self.suspects.truncate(moved::MOST);
-                return;
-            }
-        }
-        match &walked.salt {
-            Some(salt) if key.words(salt, row.reason.as_deref(), &row.detail) != walked.words => {
-                let words = "its reason or its detail was altered";
-                self.outcome.fault(FaultKind::WordsAltered, Some(&walked), words);
-            }
-            None if walked.erased_by.is_none_or(|by| by <= walked.seq) => {
-                let words = "its reason and its detail are gone, and no entry says that they were erased";
-                self.outcome.fault(FaultKind::WordsGone, Some(&walked), words);
-            }
-            None => self.outcome.erased += 1,
-            Some(_) => {}
-        }
-        if walked.erased.is_some() && walked.erased != listed.map(erased) {
-            let words = "the list of the entries whose words it erased was altered";
-            self.outcome.fault(FaultKind::ErasureAltered, Some(&walked), words);
-        }
-    }
-
-    /// Compares a link with what was told of it.
-    fn compare(&mut self, walked: &Walked) {
-        while let Some(told) = self.told.get(self.compared).filter(|told| told.seq <= walked.seq) {
-            self.compared += 1;
-            if told.seq == walked.seq && told.mac != hex(&walked.mac) {
-                let words =
-                    format!("the link is not the one that was told outside the database {}", told.when());
-                self.outcome.fault(FaultKind::NotAsTold, Some(walked), words);
-            }
-        }
-    }
-
-    /// Behind the last link: what was cut off, what has no link, and what stands in another's place.
-    fn end(mut self, strangers: &[AuditRow], count: i64) -> Outcome {
-        for (place, belongs) in moved::places(&self.keys, &self.suspects) {
-            if let Some(fault) = self.outcome.faults.get_mut(place) {
-                fault.kind = FaultKind::Moved;
-                fault.words = format!("it stands in another's place; it was linked as No. {belongs}");
-            }
-        }
-        let last = self.told.last().filter(|told| told.seq > self.seq);
-        if let Some(told) = last {
-            let words = format!(
-                "the chain ends at No. {}, and {} it went up to No. {}: its end was cut off",
-                self.seq,
-                told.when(),
-                told.seq
-            );
-            let fault = Fault { kind: FaultKind::Cut, seq: Some(self.seq + 1), id: None, entry: None, words };
-            self.outcome.push(fault);
-        }
-        if self.seq == 0 && count > 0 {
-            let words = format!(
-                "{count} entries and no chain; when they are from before this version, one start of `dlo serve` \
-                 links them, and else the chain was removed"
-            );
-            self.outcome.fault(FaultKind::NoChain, None, words);
-            return self.outcome;
-        }
-        for row in strangers {
-            let words = "it has no link: somebody else wrote it, or its link was removed".to_owned();
-            let (id, entry) = (Some(row.id), Some(entry(row)));
-            self.outcome.push(Fault { kind: FaultKind::Inserted, seq: None, id, entry, words });
-        }
-        self.outcome.more += usize::try_from(count).unwrap_or(0).saturating_sub(strangers.len());
-        self.outcome
-    }
-}
-
-/// A link that does not fit its entry.
-struct Suspect {
-    walked: Walked,
-    /// The link before.
-    previous: Vec<u8>,
-    /// Among the faults.
-    place: usize,
 }

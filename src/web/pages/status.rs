@@ -174,7 +174,7 @@ async fn status(State(web): State<Web>, who: Signed) -> Result<Response, Failure
     );
     Ok(render(&StatusPage {
         layout,
-        audit: chain::facts(head.as_ref(), &checked, seen),
+        audit: chain::facts(head.as_ref(), &checked, config.audit.verify_every.is_some(), seen),
         facts,
         nodes: made.iter().map(node).collect(),
         lanes,

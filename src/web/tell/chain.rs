@@ -2,6 +2,8 @@
 
 use crate::domain::key::hex;
 use crate::domain::time::Timestamp;
+use crate::domain::words;
+use crate::engine::journal::verify::NEXT;
 use crate::store::chain::Head;
 use crate::store::checks::{self, Check};
 use crate::web::view::{Fact, FactValue, Seen, When, coarse, grouped};
@@ -31,8 +33,9 @@ pub fn verified(checked: &[Check], now: Timestamp) -> Option<String> {
     }
 }
 
-/// The head, the last verification, and the places outside the database that were told.
-pub fn facts(head: Option<&Head>, checked: &[Check], seen: Seen) -> Vec<Fact> {
+/// The head, the last verification, and the places outside the database that were told. `by_itself`
+/// says whether nodes verify it without being asked.
+pub fn facts(head: Option<&Head>, checked: &[Check], by_itself: bool, seen: Seen) -> Vec<Fact> {
     let mut facts = match head {
         Some(head) => vec![
             Fact::text("Entries in its chain", number(head.seq)),
@@ -40,18 +43,31 @@ pub fn facts(head: Option<&Head>, checked: &[Check], seen: Seen) -> Vec<Fact> {
         ],
         None => vec![Fact::text("Entries in its chain", "none yet")],
     };
-    let names = [
-        (checks::VERIFY, "Verified"),
-        (checks::FILE, "Head told to the file"),
-        (checks::ADDRESS, "Head told to the address"),
-    ];
-    for (name, label) in names {
-        match of(checked, name) {
-            Some(check) => facts.push(Fact { name: label.to_owned(), value: went(check, seen) }),
-            None if name == checks::VERIFY => {
-                facts.push(Fact::text(label, "not yet: run dlo audit verify now and then"));
+    match of(checked, checks::VERIFY) {
+        Some(check) => {
+            facts.push(Fact { name: "Chain verified".to_owned(), value: went(check, seen) });
+            if check.failed_at.is_some() {
+                let next = format!(
+                    "Run dlo audit verify, which names all that does not fit. {}.",
+                    words::capitalised(NEXT)
+                );
+                facts.push(Fact::text("What to do next", next));
             }
-            None => {}
+        }
+        None if by_itself => {
+            facts.push(Fact::text("Chain verified", "not yet: it begins within minutes of the first start"));
+        }
+        None => {}
+    }
+    if !by_itself {
+        let words = "no: verify_every is \"0s\". Run dlo audit verify now and then";
+        facts.push(Fact::text("Verified by itself", words));
+    }
+    for (name, label) in
+        [(checks::FILE, "Head told to the file"), (checks::ADDRESS, "Head told to the address")]
+    {
+        if let Some(check) = of(checked, name) {
+            facts.push(Fact { name: label.to_owned(), value: went(check, seen) });
         }
     }
     facts
@@ -63,7 +79,7 @@ fn went(check: &Check, seen: Seen) -> FactValue {
             FactValue::TimeWith(When::at(at, seen), format!("It failed: {why}. That was"))
         }
         (_, _, Some(at), seq) => {
-            FactValue::TimeWith(When::at(at, seen), format!("up to No. {},", number(seq.unwrap_or(0))))
+            FactValue::TimeWith(When::at(at, seen), format!("up to entry No. {},", number(seq.unwrap_or(0))))
         }
         _ => FactValue::Text(crate::web::view::Long::line("not yet")),
     }

@@ -160,6 +160,35 @@ async fn the_head_is_told_to_a_file_that_a_cut_end_shows_by() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_finds_by_itself_what_was_done_to_the_audit() {
+    let house = house("");
+    for name in ["one", "two", "three"] {
+        house.done(&["token", "create", name, "--scope", "read"]);
+    }
+    let serve = |until: &str| {
+        let mut serving = house.run(&["serve", "--only", "engine"], "Engine:");
+        super::wait_until(until, || serving.err().contains(until));
+        serving.signal("TERM");
+        assert_eq!(serving.ended(), Some(0), "{}", serving.err());
+        serving.err()
+    };
+    let fine = serve("the audit is whole");
+    assert!(!fine.contains("ERROR"), "{fine}");
+    let mut raw = raw(&house).await;
+    raw.script(SCRIPT).await;
+    raw.execute(
+        "UPDATE audit SET actor = 'cli:nobody' WHERE id = (SELECT audit_id FROM audit_chain WHERE seq = 2)",
+    )
+    .await;
+    let found = serve("the audit does not fit its chain");
+    let verified = house.dlo(&["audit", "verify"]);
+    let named = verified.out.lines().next().expect("an entry");
+    assert!(named.contains("cli:nobody") && found.contains(&format!("ERROR {named}")), "{found}");
+    let next = verified.err.split("the audit").nth(1).expect("what to do").trim();
+    assert!(found.contains(next), "{next}: {found}");
+}
+
 #[test]
 fn settings_and_keys_that_changed_are_on_record_by_name() {
     let house = house("");

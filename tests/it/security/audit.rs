@@ -16,7 +16,7 @@ use crate::support::app::TestApp;
 use crate::support::databases::TestDatabase;
 use crate::support::ledger::Raw;
 
-fn row(ambient: &Ambient, action: &str) -> AuditRow {
+pub(super) fn row(ambient: &Ambient, action: &str) -> AuditRow {
     AuditRow {
         id: ambient.id(),
         at: ambient.now(),
@@ -33,7 +33,7 @@ fn row(ambient: &Ambient, action: &str) -> AuditRow {
 }
 
 /// A database with this many entries, each of its own transaction.
-async fn entries(db: TestDatabase, count: usize) -> TestApp {
+pub(super) async fn entries(db: TestDatabase, count: usize) -> TestApp {
     let app = TestApp::start(db).await;
     for number in 0..count {
         write(app.engine.db(), app.engine.ambient(), &format!("act_{number}")).await;
@@ -41,7 +41,7 @@ async fn entries(db: TestDatabase, count: usize) -> TestApp {
     app
 }
 
-async fn write(db: &Db, ambient: &Ambient, action: &str) {
+pub(super) async fn write(db: &Db, ambient: &Ambient, action: &str) {
     let mut tx = db.begin().await.unwrap();
     audit::insert(&mut tx, &row(ambient, action)).await.unwrap();
     tx.commit(Commit::Action).await.unwrap();
@@ -63,7 +63,7 @@ fn fault(kind: FaultKind, seq: i64, action: &str) -> (FaultKind, Option<i64>, St
 }
 
 /// As somebody who may do anything to the database.
-async fn unguarded(app: &TestApp) -> Raw {
+pub(super) async fn unguarded(app: &TestApp) -> Raw {
     let mut raw = app.raw().await;
     let tables = ["audit", "audit_chain", "audit_erasures", "audit_words"];
     match &raw {
@@ -82,7 +82,7 @@ async fn unguarded(app: &TestApp) -> Raw {
 }
 
 /// `statement` on the entry at a place, whose id stands for `@`.
-async fn at(raw: &mut Raw, seq: i64, statement: &str) {
+pub(super) async fn at(raw: &mut Raw, seq: i64, statement: &str) {
     let id = format!("(SELECT audit_id FROM audit_chain WHERE seq = {seq})");
     assert_eq!(raw.execute(statement.replace('@', &id)).await, 1, "{statement}");
 }

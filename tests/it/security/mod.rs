@@ -3,6 +3,7 @@
 //! `api::hooks` and `domain::webhook`; layers that cannot send, `layers`.
 
 mod audit;
+mod audit_watch;
 mod csp_and_headers;
 mod csrf;
 mod erasure;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::Suspect;
+use super::walk::Suspect;
 use crate::domain::chain::ChainKey;
 
 /// Suspects that are looked at: what is tried grows with their number.

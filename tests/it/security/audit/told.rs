@@ -60,7 +60,7 @@ async fn pages_tell_how_the_chain_stands(db: TestDatabase) {
     let status = vera.get("/status").await.expect(200);
     let section = status.first("section[aria-labelledby=chain]");
     assert!(
-        section.contains("Entries in its chain 2") && section.contains("not yet: run dlo audit verify"),
+        section.contains("Entries in its chain 2") && section.contains("Chain verified not yet: it begins"),
         "{section}"
     );
     let audit = vera.get("/audit").await.expect(200);
