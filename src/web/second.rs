@@ -45,9 +45,9 @@ pub fn is_asked(by: SignInBy, held: Held) -> bool {
 }
 
 /// Whether somebody's role demands a second factor that they do not have.
-pub async fn is_missing(web: &Web, user: &UserRow, by: SignInBy) -> Result<bool, Failure> {
+pub fn is_missing(web: &Web, user: &UserRow, by: SignInBy) -> bool {
     let demanded = by == SignInBy::Password && web.engine.config().auth.second_factor.contains(&user.role);
-    Ok(demanded && !held(web, user).await?.any())
+    demanded && !user.second_factor
 }
 
 /// Whether an address is open to somebody who has to set up a second factor first.
