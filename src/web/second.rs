@@ -126,8 +126,8 @@ pub enum Shown {
     Right(Option<String>),
     /// It is not, in words.
     Wrong(&'static str),
-    /// It was not looked at, since too many were tried. Seconds to wait.
-    Later(u64),
+    /// It was not looked at, since too many were tried. How long to wait.
+    Later(Duration),
 }
 
 /// Checks a code or a passkey: not too often, and on record.
@@ -145,7 +145,7 @@ pub async fn check(
     match tries::begin(db, ambient, &attempt).await {
         Err(AccountError::Later(wait)) => {
             tracing::warn!(origin, "too many second factors were tried");
-            return Ok(Shown::Later(wait.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)));
+            return Ok(Shown::Later(wait));
         }
         begun => begun?,
     }
