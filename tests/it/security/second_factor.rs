@@ -1,21 +1,24 @@
 //! MFA: codes of an app, recovery codes, the half-open door, and what needs a fresh sign-in.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dead_letter_office::accounts::{self, By};
 use dead_letter_office::domain::actor::{Actor, Role};
 use dead_letter_office::domain::filter::{AuditFilter, Page};
 use dead_letter_office::store::audit;
+use url::Url;
 
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, PASSWORD, Person, Reply};
-use crate::support::phone::Phone;
+use crate::support::phone::{Phone, scanned};
 use crate::support::routes::routes;
 use crate::support::tables::{business, everything};
 
 on_both!(
     mfa_a_code_is_asked_for_after_the_password,
     mfa_a_step_is_used_once_and_the_clocks_may_differ_by_one,
+    mfa_the_picture_says_what_an_app_needs,
     mfa_an_app_counts_from_its_first_code_on,
     mfa_half_a_sign_in_opens_nothing,
     mfa_half_a_sign_in_lapses_and_ends_with_the_others,
@@ -107,6 +110,34 @@ async fn mfa_a_step_is_used_once_and_the_clocks_may_differ_by_one(db: TestDataba
     let wanted =
         [(-2, 422), (2, 422), (-1, 303), (-1, 422), (0, 303), (1, 303), (0, 422), (-1, 422), (1, 422)];
     assert_eq!(tries, wanted);
+}
+
+async fn mfa_the_picture_says_what_an_app_needs(db: TestDatabase) {
+    let desk = Desk::reached_at(db, "https://desk.example.com").await;
+    for name in ["olga", "Zo\u{eb} O'Neill & partner+desk@example.com/\u{1f4ee}"] {
+        desk.add(name, Role::Operator).await;
+        let mut person = desk.nobody();
+        person.sign_in(name, PASSWORD).await;
+        let place = "/account/second-factor/app";
+        person.post(place, &[]).await.location();
+        let page = person.get(place).await.expect(200);
+        let url = Url::parse(&scanned(&page)).unwrap();
+        assert_eq!((url.scheme(), url.host_str()), ("otpauth", Some("totp")), "{url}");
+        let label = percent_decoded(url.path());
+        let issuer = "Dead Letter Office, desk.example.com";
+        assert_eq!(label, format!("/{issuer}:{name}"));
+        let said: BTreeMap<String, String> = url.query_pairs().into_owned().collect();
+        assert_eq!(said["issuer"], issuer);
+        assert_eq!(said["secret"], page.first(".handout .code").replace(' ', ""));
+        // What is not said is what apps do by themselves.
+        for (word, usual) in [("algorithm", "SHA1"), ("digits", "6"), ("period", "30")] {
+            assert_eq!(said.get(word).map_or(usual, String::as_str), usual, "{url}");
+        }
+    }
+}
+
+fn percent_decoded(text: &str) -> String {
+    url::form_urlencoded::parse(text.replace('+', "%2B").as_bytes()).next().unwrap().0.into_owned()
 }
 
 async fn mfa_an_app_counts_from_its_first_code_on(db: TestDatabase) {
