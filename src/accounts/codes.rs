@@ -7,8 +7,8 @@ use secrecy::ExposeSecret as _;
 use totp_rs::{Algorithm, Builder, Totp};
 use uuid::Uuid;
 
-use super::{AccountError, By, hash_secret, known, may_manage, note, note_as};
-use crate::domain::actor::Actor;
+use super::record::{done, note, refused};
+use super::{AccountError, By, hash_secret, known, may_manage};
 use crate::domain::ambient::Ambient;
 use crate::domain::envelope::Envelope;
 use crate::domain::time::Timestamp;
@@ -278,8 +278,7 @@ pub async fn check_code(
 ) -> Result<Code, AccountError> {
     let now = ambient.now();
     let code = bare(code);
-    let actor = Actor::Person { name: user.name.clone(), role: db.roles().of(&user.role) };
-    let by = By { actor: &actor, origin };
+    let who = (user.name.as_str(), origin);
     let mut tx = db.begin().await?;
     // The length tells the two kinds apart.
     let (code, detail) = if code.len() < CODE {
@@ -301,12 +300,12 @@ pub async fn check_code(
         (Code::Wrong, "the recovery code was not right, or was used before")
     };
     if code == Code::Wrong {
-        note_as(&mut tx, ambient, &by, "second_factor_failed", "refused", detail).await?;
+        refused(&mut tx, ambient, who, "second_factor_failed", detail).await?;
     } else {
-        note(&mut tx, ambient, &by, purpose.action(), detail).await?;
+        done(&mut tx, ambient, who, purpose.action(), detail).await?;
     }
     if let Code::Recovery(left) = code {
-        note(&mut tx, ambient, &by, "recovery_code_used", &format!("{left} are left")).await?;
+        done(&mut tx, ambient, who, "recovery_code_used", &format!("{left} are left")).await?;
     }
     tx.commit(Commit::Account).await?;
     Ok(code)

@@ -1,12 +1,16 @@
 //! People who sign in at an identity provider.
 
-use super::{AccountError, By, checked_name, note};
-use crate::domain::actor::Actor;
+use super::people::new_user;
+use super::record::{done, refused};
+use super::{AccountError, checked_name};
 use crate::domain::ambient::Ambient;
 use crate::domain::identity::Identity;
+use crate::domain::words::one_line;
 use crate::store::accounts::{self, UserRow};
-use crate::store::audit::{self, AuditRow};
 use crate::store::{Commit, Db, StoreError, Tx, identities, sessions};
+
+/// The longest name that is taken over, in characters: it leaves room for a number behind it.
+const LONGEST: usize = 56;
 
 /// What came of somebody whom a provider vouches for.
 #[derive(Clone, Debug)]
@@ -43,21 +47,25 @@ pub async fn sign_in_elsewhere(
             Entry::NoRole
         }
         (Some(user), Some(role)) => Entry::In(Box::new(
-            with_role(db, &mut tx, ambient, user, (role, identity.issuer.as_str()), origin).await?,
+            with_role(&mut tx, ambient, user, (role, identity.issuer.as_str()), origin).await?,
         )),
-        (None, Some(role)) => Entry::In(Box::new(add(db, &mut tx, ambient, identity, role, origin).await?)),
+        (None, Some(role)) => Entry::In(Box::new(add(&mut tx, ambient, identity, role, origin).await?)),
     };
-    let (name, result, action, detail) = match &entry {
-        Entry::In(user) => (Some(user.name.clone()), "done", "sign_in", format!("at {}", identity.issuer)),
-        Entry::Disabled => (known, "refused", "sign_in_failed", "the account is disabled".to_owned()),
+    let who = (known.as_deref().unwrap_or("unknown"), origin);
+    match &entry {
+        Entry::In(user) => {
+            let detail = format!("at {}", identity.issuer);
+            done(&mut tx, ambient, (&user.name, origin), "sign_in", &detail).await?;
+        }
+        Entry::Disabled => {
+            refused(&mut tx, ambient, who, "sign_in_failed", "the account is disabled").await?;
+        }
         Entry::NoRole => {
             let Identity { issuer, subject, .. } = identity;
-            let detail = format!("no role is mapped for {} of {issuer}", short(subject));
-            (known, "refused", "sign_in_failed", detail)
+            let detail = format!("no role is mapped for {} of {issuer}", one_line(subject));
+            refused(&mut tx, ambient, who, "sign_in_failed", &detail).await?;
         }
-    };
-    let actor = name.unwrap_or_else(|| "unknown".to_owned());
-    record(&mut tx, ambient, actor, (action, result, detail), origin).await?;
+    }
     tx.commit(Commit::Account).await?;
     Ok(entry)
 }
@@ -70,8 +78,7 @@ pub async fn refused_elsewhere(
     origin: &str,
 ) -> Result<(), StoreError> {
     let mut tx = db.begin().await?;
-    let said = ("sign_in_failed", "refused", short(detail));
-    record(&mut tx, ambient, "unknown".to_owned(), said, origin).await?;
+    refused(&mut tx, ambient, ("unknown", origin), "sign_in_failed", &one_line(detail)).await?;
     tx.commit(Commit::Account).await
 }
 
@@ -85,19 +92,19 @@ pub async fn signed_in_again(
 ) -> Result<bool, StoreError> {
     let mut tx = db.begin().await?;
     let own = identities::user(&mut tx, identity).await? == Some(user.id);
-    let said = if own {
-        ("sign_in", "done", format!("again, at {}", identity.issuer))
+    let who = (user.name.as_str(), origin);
+    if own {
+        done(&mut tx, ambient, who, "sign_in", &format!("again, at {}", identity.issuer)).await?;
     } else {
-        ("sign_in_failed", "refused", format!("somebody else signed in at {}", identity.issuer))
-    };
-    record(&mut tx, ambient, user.name.clone(), said, origin).await?;
+        let detail = format!("somebody else signed in at {}", identity.issuer);
+        refused(&mut tx, ambient, who, "sign_in_failed", &detail).await?;
+    }
     tx.commit(Commit::Account).await?;
     Ok(own)
 }
 
 /// Gives them the role that the provider's words stand for; with another one their other sessions end.
 async fn with_role(
-    db: &Db,
     tx: &mut Tx,
     ambient: &Ambient,
     user: UserRow,
@@ -109,41 +116,29 @@ async fn with_role(
     }
     accounts::set_role(tx, user.id, role).await?;
     sessions::delete_of_user(tx, user.id).await?;
-    let actor = Actor::Person { name: user.name.clone(), role: db.roles().of(role) };
-    let by = By { actor: &actor, origin };
     let detail = format!("{}: {} to {role}, as {issuer} says", user.name, user.role);
-    note(tx, ambient, &by, "user_role", &detail).await?;
+    done(tx, ambient, (&user.name, origin), "user_role", &detail).await?;
     Ok(UserRow { role: role.to_owned(), ..user })
 }
 
 /// Makes an account for somebody who was never here.
 async fn add(
-    db: &Db,
     tx: &mut Tx,
     ambient: &Ambient,
     identity: &Identity,
     role: &str,
     origin: &str,
 ) -> Result<UserRow, AccountError> {
-    let now = ambient.now();
-    let user = UserRow {
-        id: ambient.id(),
-        name: free_name(tx, &identity.name).await?,
-        role: role.to_owned(),
-        password_hash: None,
-        created_at: now,
-        disabled_at: None,
-        zone: None,
-    };
-    let taken = || AccountError::Name("somebody came in under this name just now; sign in again".to_owned());
-    if !accounts::insert_user(tx, &user).await? || !identities::insert(tx, identity, user.id, now).await? {
-        return Err(taken());
+    let user = new_user(ambient, &free_name(tx, &identity.name).await?, role, None);
+    if !accounts::insert_user(tx, &user).await?
+        || !identities::insert(tx, identity, user.id, user.created_at).await?
+    {
+        let text = "somebody came in under this name just now; sign in again";
+        return Err(AccountError::Name(text.to_owned()));
     }
-    let actor = Actor::Person { name: user.name.clone(), role: db.roles().of(role) };
-    let by = By { actor: &actor, origin };
     let Identity { issuer, subject, .. } = identity;
-    let detail = format!("{} as {role}, who is {} of {issuer}", user.name, short(subject));
-    note(tx, ambient, &by, "user_add", &detail).await?;
+    let detail = format!("{} as {role}, who is {} of {issuer}", user.name, one_line(subject));
+    done(tx, ambient, (&user.name, origin), "user_add", &detail).await?;
     Ok(user)
 }
 
@@ -163,35 +158,4 @@ async fn free_name(tx: &mut Tx, wanted: &str) -> Result<String, AccountError> {
         .chain(numbered)
         .find(|name| checked_name(name).is_ok() && !taken.contains(&name.to_lowercase()));
     free.ok_or_else(|| AccountError::Name("there is no name left".to_owned()))
-}
-
-/// Leaves room for a number behind it.
-const LONGEST: usize = 56;
-
-/// What a provider says goes on record cut short, on one line.
-fn short(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(200).collect()
-}
-
-async fn record(
-    tx: &mut Tx,
-    ambient: &Ambient,
-    actor: String,
-    (action, result, detail): (&str, &str, String),
-    origin: &str,
-) -> Result<(), StoreError> {
-    let row = AuditRow {
-        id: ambient.id(),
-        at: ambient.now(),
-        actor,
-        action: action.to_owned(),
-        operation_id: None,
-        dead_letter_id: None,
-        subject: None,
-        reason: None,
-        result: result.to_owned(),
-        detail,
-        origin: origin.to_owned(),
-    };
-    audit::insert(tx, &row).await
 }

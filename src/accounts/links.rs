@@ -5,11 +5,13 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{AccountError, By, NewPassword, checked_name, hash_secret, known, may_manage, note, permitted};
-use crate::domain::actor::{Actor, Right, Role};
+use super::people::new_user;
+use super::record::{done, note};
+use super::{AccountError, By, NewPassword, checked_name, hash_secret, known, may_manage, permitted};
+use crate::domain::actor::{Right, Role};
 use crate::domain::ambient::Ambient;
 use crate::domain::time::Timestamp;
-use crate::store::accounts::{self, UserRow};
+use crate::store::accounts;
 use crate::store::{Commit, Db, Tx, sessions};
 
 /// How long a one-time link works.
@@ -91,24 +93,15 @@ pub async fn use_link(
         LinkFor::FirstAdmin => password.hash(name).await?,
         LinkFor::Password(name) => password.hash(&name).await?,
     };
-    let now = ambient.now();
     let mut tx = db.begin().await?;
     let (purpose, _) = link(&mut tx, ambient, secret).await?;
-    if !accounts::use_link(&mut tx, &hash_secret(secret), now).await? {
+    if !accounts::use_link(&mut tx, &hash_secret(secret), ambient.now()).await? {
         return Err(AccountError::Link);
     }
     let (name, action) = match purpose {
         LinkFor::FirstAdmin => {
             let name = checked_name(name)?;
-            let user = UserRow {
-                id: ambient.id(),
-                name: name.clone(),
-                role: Role::Admin.to_string(),
-                password_hash: Some(hash),
-                created_at: now,
-                disabled_at: None,
-                zone: None,
-            };
+            let user = new_user(ambient, &name, Role::Admin.as_str(), Some(hash));
             if !accounts::insert_user(&mut tx, &user).await? {
                 return Err(AccountError::Name(format!("the name {name:?} is taken")));
             }
@@ -122,8 +115,7 @@ pub async fn use_link(
             (name, "password_set")
         }
     };
-    let actor = Actor::Person { name: name.clone(), role: Role::Viewer.into() };
-    note(&mut tx, ambient, &By { actor: &actor, origin }, action, "by a one-time link").await?;
+    done(&mut tx, ambient, (&name, origin), action, "by a one-time link").await?;
     tx.commit(Commit::Account).await?;
     Ok(name)
 }

@@ -10,8 +10,8 @@ use webauthn_rs::prelude::{
 use webauthn_rs::{Webauthn, WebauthnBuilder};
 
 use super::codes::{Purpose, drop_codes_without_factor, first_codes};
-use super::{AccountError, By, note, note_as};
-use crate::domain::actor::Actor;
+use super::record::{done, note, refused};
+use super::{AccountError, By};
 use crate::domain::ambient::Ambient;
 use crate::store::accounts::UserRow;
 use crate::store::factors::{self, PasskeyRow};
@@ -186,14 +186,13 @@ pub async fn check(
     origin: &str,
 ) -> Result<bool, AccountError> {
     let (answer, state) = answer;
-    let actor = Actor::Person { name: user.name.clone(), role: db.roles().of(&user.role) };
-    let by = By { actor: &actor, origin };
+    let who = (user.name.as_str(), origin);
     let mut tx = db.begin().await?;
     let rows = factors::passkeys(&mut tx, user.id, true).await?;
     let shown = serde_json::from_str::<PublicKeyCredential>(answer)
         .map_err(WebauthnError::from)
         .and_then(|answer| site.0.finish_passkey_authentication(&answer, state));
-    let mut refused = "the passkey was not right";
+    let mut why = "the passkey was not right";
     match shown {
         Ok(shown) => {
             for row in &rows {
@@ -203,23 +202,23 @@ pub async fn check(
                 }
                 let moved = key.update_credential(&shown).unwrap_or(false);
                 if shown.counter() > 0 && !moved {
-                    refused = "the passkey\u{2019}s counter went back: there may be a copy of it";
+                    why = "the passkey\u{2019}s counter went back: there may be a copy of it";
                     break;
                 }
                 let data = serde_json::to_string(&key).map_err(defect)?;
                 factors::use_passkey(&mut tx, row.id, &data, ambient.now()).await?;
-                note(&mut tx, ambient, &by, purpose.action(), &format!("with the passkey {}", row.name))
-                    .await?;
+                let detail = format!("with the passkey {}", row.name);
+                done(&mut tx, ambient, who, purpose.action(), &detail).await?;
                 tx.commit(Commit::Account).await?;
                 return Ok(true);
             }
         }
         Err(WebauthnError::CredentialPossibleCompromise) => {
-            refused = "the passkey\u{2019}s counter went back: there may be a copy of it";
+            why = "the passkey\u{2019}s counter went back: there may be a copy of it";
         }
         Err(error) => tracing::warn!(%error, "a passkey was refused"),
     }
-    note_as(&mut tx, ambient, &by, "second_factor_failed", "refused", refused).await?;
+    refused(&mut tx, ambient, who, "second_factor_failed", why).await?;
     tx.commit(Commit::Account).await?;
     Ok(false)
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::{AccountError, By, note};
+use super::record::note;
+use super::{AccountError, By};
 use crate::domain::ambient::Ambient;
 use crate::domain::envelope::{Envelope, EnvelopeError};
 use crate::domain::keyring::Keyring;

@@ -2,7 +2,8 @@
 
 use uuid::Uuid;
 
-use super::{AccountError, By, known, note, permitted};
+use super::record::note;
+use super::{AccountError, By, known, permitted};
 use crate::domain::actor::{Actor, Right};
 use crate::domain::ambient::Ambient;
 use crate::store::accounts::UserRow;

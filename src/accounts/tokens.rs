@@ -5,7 +5,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{AccountError, By, checked_name, hash_secret, no_more_than_theirs, note, permitted};
+use super::record::note;
+use super::{AccountError, By, checked_name, hash_secret, no_more_than_theirs, permitted};
 use crate::domain::actor::{Right, Scope};
 use crate::domain::ambient::Ambient;
 use crate::store::accounts::{self, TokenRow};

@@ -1,5 +1,8 @@
 //! A file that was read before the secrets that it takes from the database: where that database is,
 //! and with which keys they are opened, stands in the same file.
+//!
+//! With its secrets it is read a second time: each is judged where it stands, as any other value is,
+//! and what is wrong besides is said before a database is asked.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

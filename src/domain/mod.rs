@@ -68,6 +68,7 @@ macro_rules! text_enum {
 }
 
 pub mod actor;
+pub mod address;
 pub mod ambient;
 pub mod attempt;
 pub mod bulk;
@@ -77,6 +78,7 @@ pub mod contract;
 pub mod dead_letter;
 pub mod decide;
 pub mod envelope;
+pub mod errors;
 pub mod filter;
 pub mod hide;
 pub mod identity;

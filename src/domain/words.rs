@@ -11,7 +11,7 @@ mod symptoms;
 use std::time::Duration;
 
 pub use labels::*;
-pub use names::{destination_name, grouped, quoted, step_name};
+pub use names::{destination_name, grouped, one_line, quoted, step_name};
 pub use spans::{hour, moment, relative, span, wall};
 pub use symptoms::title;
 
@@ -56,7 +56,7 @@ impl Facts<'_> {
     }
 
     fn as_reference(&self) -> String {
-        self.reference.map(|id| format!(", as {}", names::one_line(id))).unwrap_or_default()
+        self.reference.map(|id| format!(", as {}", one_line(id))).unwrap_or_default()
     }
 }
 

@@ -4,9 +4,8 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::actions::{
-    ActionError, Judged, OverrideMode, Plan, Request, carry_out, judge, permitted, reason, remark, take,
-};
+use super::actions::{ActionError, OverrideMode, Request, permitted, reason, remark, take};
+use super::replay::{Judged, Plan, carry_out, judge};
 use crate::domain::actor::{Actor, Right};
 use crate::domain::attempt::RequestState;
 use crate::domain::dead_letter::DeadLetterStatus;

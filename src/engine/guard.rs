@@ -5,9 +5,10 @@
 //! The names are looked up by the system: its resolver knows the machine's hosts file, search
 //! domains and split DNS, which operators rely on, and what protects is the filter behind it.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
-use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -56,6 +57,9 @@ static LOOKUPS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::
 /// How long an idle connection is kept for the next request.
 const IDLE: Duration = Duration::from_mins(1);
 
+/// How long a list of this machine's own addresses holds: they change when a network is plugged in.
+const LISTED: Duration = Duration::from_secs(5);
+
 /// Why no connection is made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
@@ -94,7 +98,8 @@ pub struct Terms {
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: reqwest::Client,
-    allow_private: bool,
+    /// Absent where every address passes.
+    own: Option<Arc<Own>>,
 }
 
 /// A client on these terms.
@@ -104,14 +109,18 @@ pub fn client(terms: Terms) -> reqwest::Result<Client> {
 
 /// The same with another source of names than the system's; what it answers is filtered no less.
 pub fn client_asking(names: impl Resolve + 'static, terms: Terms) -> reqwest::Result<Client> {
-    let Terms { allow_private, connect_timeout, timeout, reuse } = terms;
+    client_of(names, own(terms.allow_private), terms)
+}
+
+fn client_of(names: impl Resolve + 'static, own: Option<Arc<Own>>, terms: Terms) -> reqwest::Result<Client> {
+    let Terms { allow_private: _, connect_timeout, timeout, reuse } = terms;
     let mut builder = reqwest::Client::builder()
         // A followed redirect is a second request, and a retried one a second effect.
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())
         // A proxy would connect for us, to wherever it likes.
         .no_proxy()
-        .dns_resolver(guarded(names, allow_private))
+        .dns_resolver(Guarded { names, own: own.clone() })
         .connect_timeout(connect_timeout)
         .timeout(timeout)
         .pool_idle_timeout(IDLE)
@@ -120,18 +129,20 @@ pub fn client_asking(names: impl Resolve + 'static, terms: Terms) -> reqwest::Re
     if !reuse {
         builder = builder.pool_max_idle_per_host(0);
     }
-    Ok(Client { inner: builder.build()?, allow_private })
+    Ok(Client { inner: builder.build()?, own })
 }
 
 impl Client {
     /// A request that goes to this address, unless its scheme or its host as it is written forbid
     /// it. A host that is a name is judged when it is looked up.
     pub fn request(&self, method: Method, url: Url) -> Result<RequestBuilder, AddressError> {
-        if !self.allow_private {
+        if let Some(own) = &self.own {
             if url.scheme() != "https" {
                 return Err(AddressError::Plain(url.origin().ascii_serialization()));
             }
-            check_literal(&url)?;
+            if let Some(address) = literal(&url) {
+                check(address, &own.at(Instant::now())?)?;
+            }
         }
         Ok(self.inner.request(method, url))
     }
@@ -160,27 +171,53 @@ fn carries_v4(address: IpAddr) -> bool {
     }
 }
 
-/// Whether requests may go to an address: a public one that is not this machine's own.
-fn check(address: IpAddr) -> Result<(), AddressError> {
-    if !is_public(address) {
-        return Err(AddressError::Private(address));
+/// Whether requests may go to an address: a public one that is none of this machine's own.
+fn check(address: IpAddr, own: &[IpAddr]) -> Result<(), AddressError> {
+    if is_public(address) && !own.contains(&canonical(address)) {
+        return Ok(());
     }
-    let own = if_addrs::get_if_addrs().map_err(|error| AddressError::Own(error.to_string()))?;
-    let address = canonical(address);
-    if own.iter().any(|interface| interface.ip() == address) {
-        return Err(AddressError::Private(address));
-    }
-    Ok(())
+    Err(AddressError::Private(address))
 }
 
-/// Checks a host that is written as an address: no resolver is asked for those. The URL's parser
-/// has read every spelling of one, such as `0x7f.1`, and takes no `%zone`.
-fn check_literal(url: &Url) -> Result<(), AddressError> {
-    match url.host() {
-        Some(Host::Ipv4(v4)) => check(IpAddr::V4(v4)),
-        Some(Host::Ipv6(v6)) => check(IpAddr::V6(v6)),
-        Some(Host::Domain(_)) | None => Ok(()),
+/// A host that is written as an address: no resolver is asked for those. The URL's parser has read
+/// every spelling of one, such as `0x7f.1`, and takes no `%zone`.
+fn literal(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Ipv4(v4) => Some(v4.into()),
+        Host::Ipv6(v6) => Some(v6.into()),
+        Host::Domain(_) => None,
     }
+}
+
+/// This machine's own addresses, listed when they are asked for and no more often than [`LISTED`].
+#[derive(Debug)]
+struct Own {
+    list: fn() -> io::Result<Vec<IpAddr>>,
+    last: Mutex<Option<(Instant, Arc<[IpAddr]>)>>,
+}
+
+impl Own {
+    fn new(list: fn() -> io::Result<Vec<IpAddr>>) -> Arc<Self> {
+        Arc::new(Self { list, last: Mutex::default() })
+    }
+
+    fn at(&self, now: Instant) -> Result<Arc<[IpAddr]>, AddressError> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, listed)) = last.as_ref().filter(|(at, _)| now.saturating_duration_since(*at) < LISTED)
+        {
+            return Ok(Arc::clone(listed));
+        }
+        let listed: Arc<[IpAddr]> =
+            (self.list)().map_err(|error| AddressError::Own(error.to_string()))?.into();
+        *last = Some((now, Arc::clone(&listed)));
+        Ok(listed)
+    }
+}
+
+/// What addresses are held against; nothing where private ones pass.
+fn own(allow_private: bool) -> Option<Arc<Own>> {
+    let interfaces = || Ok(if_addrs::get_if_addrs()?.iter().map(if_addrs::Interface::ip).collect());
+    (!allow_private).then(|| Own::new(interfaces))
 }
 
 /// The system's resolver.
@@ -204,36 +241,30 @@ impl Resolve for SystemNames {
 /// Names of which only the addresses come through that requests may go to; an error when that leaves
 /// none of them.
 pub fn guarded(names: impl Resolve, allow_private: bool) -> impl Resolve {
-    Guarded { names, allow_private }
+    Guarded { names, own: own(allow_private) }
 }
 
 /// Names, and the guard behind them.
 struct Guarded<N> {
     names: N,
-    allow_private: bool,
+    /// Absent where every address passes.
+    own: Option<Arc<Own>>,
 }
 
 impl<N: Resolve> Resolve for Guarded<N> {
     fn resolve(&self, name: Name) -> Resolving {
-        let (allow_private, asked) = (self.allow_private, name.as_str().to_owned());
+        let (own, asked) = (self.own.clone(), name.as_str().to_owned());
         let found = self.names.resolve(name);
         Box::pin(async move {
             let found = found.await?;
-            if allow_private {
-                return Ok(found);
+            let Some(own) = own else { return Ok(found) };
+            let own = own.at(Instant::now())?;
+            let (passed, refused): (Vec<SocketAddr>, Vec<SocketAddr>) =
+                found.partition(|address| check(address.ip(), &own).is_ok());
+            if passed.is_empty() && !refused.is_empty() {
+                return Err(AddressError::AllPrivate(asked).into());
             }
-            let (mut passed, mut refused) = (Vec::<SocketAddr>::new(), None);
-            for address in found {
-                match check(address.ip()) {
-                    Ok(()) => passed.push(address),
-                    Err(AddressError::Private(_)) => refused = Some(AddressError::AllPrivate(asked.clone())),
-                    Err(unknown) => return Err(unknown.into()),
-                }
-            }
-            match refused {
-                Some(refused) if passed.is_empty() => Err(refused.into()),
-                _ => Ok(Box::new(passed.into_iter()) as Addrs),
-            }
+            Ok(Box::new(passed.into_iter()) as Addrs)
         })
     }
 }
@@ -297,8 +328,78 @@ mod tests {
     #[test]
     fn an_address_in_a_url_is_judged_however_it_is_written() {
         for text in ["https://127.1/", "https://2130706433/", "https://0x7f.1/", "https://[::ffff:7f00:1]/"] {
-            assert!(check_literal(&text.parse().unwrap()).is_err(), "{text}");
+            let address = literal(&text.parse().unwrap()).unwrap();
+            assert_eq!(check(address, &[]), Err(AddressError::Private(address)), "{text}");
         }
-        assert!(check_literal(&"https://example.com/".parse().unwrap()).is_ok());
+        assert_eq!(literal(&"https://example.com/".parse().unwrap()), None);
+    }
+
+    const V4: &str = "93.184.216.34";
+    const V6: &str = "2606:4700::1111";
+
+    /// A machine that has public addresses.
+    fn machine() -> Arc<Own> {
+        Own::new(|| Ok([V4, V6].map(|text| text.parse().unwrap()).into()))
+    }
+
+    struct Fixed(Vec<&'static str>);
+
+    impl Resolve for Fixed {
+        fn resolve(&self, _: Name) -> Resolving {
+            let found: Vec<_> = self.0.iter().map(|text| SocketAddr::new(text.parse().unwrap(), 0)).collect();
+            Box::pin(async move { Ok(Box::new(found.into_iter()) as Addrs) })
+        }
+    }
+
+    #[tokio::test]
+    async fn this_machines_own_addresses_are_refused_though_they_are_public() {
+        let mapped = format!("::ffff:{V4}");
+        let own = machine().at(Instant::now()).unwrap();
+        for text in [V4, V6, &mapped] {
+            let address: IpAddr = text.parse().unwrap();
+            assert!(is_public(address), "{text}");
+            assert_eq!(check(address, &own), Err(AddressError::Private(address)), "{text}");
+        }
+        for text in ["93.184.216.35", "2606:4700::1112", "::ffff:93.184.216.35"] {
+            assert_eq!(check(text.parse().unwrap(), &own), Ok(()), "{text}");
+        }
+
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let timeout = Duration::from_secs(5);
+        let terms = Terms { allow_private: false, connect_timeout: timeout, timeout, reuse: false };
+        let client = client_of(SystemNames, Some(machine()), terms).unwrap();
+        let ask = |host: &str| client.request(Method::GET, format!("https://{host}/").parse().unwrap());
+        for host in [V4, &format!("[{V6}]"), &format!("[{mapped}]")] {
+            assert!(matches!(ask(host), Err(AddressError::Private(_))), "{host}");
+        }
+        assert!(ask("93.184.216.35").is_ok());
+
+        let resolved = async |found: &[&'static str]| {
+            let names = Guarded { names: Fixed(found.to_vec()), own: Some(machine()) };
+            let found = names.resolve("desk.example".parse().unwrap()).await;
+            found.map(|found| found.map(|at| at.ip().to_string()).collect::<Vec<_>>())
+        };
+        for found in [V4, V6, "::ffff:93.184.216.34"] {
+            let refused = resolved(&[found]).await.unwrap_err();
+            assert!(matches!(refused.downcast_ref(), Some(AddressError::AllPrivate(_))), "{refused}");
+        }
+        assert_eq!(resolved(&[V4, "1.1.1.1", V6]).await.unwrap(), ["1.1.1.1"]);
+    }
+
+    #[test]
+    fn a_list_of_own_addresses_holds_for_a_while_and_none_lets_nothing_through() {
+        use std::sync::atomic::{AtomicU8, Ordering};
+        static LISTINGS: AtomicU8 = AtomicU8::new(0);
+        let own = Own::new(|| match LISTINGS.fetch_add(1, Ordering::Relaxed) {
+            2 => Err(io::Error::other("no more handles")),
+            n => Ok(vec![IpAddr::from([1, 1, 1, n])]),
+        });
+        let (start, last) = (Instant::now(), IpAddr::from([1, 1, 1, 1]));
+        let first = own.at(start).unwrap();
+        assert_eq!(*own.at(start + LISTED / 2).unwrap(), *first);
+        assert_eq!(*own.at(start + LISTED).unwrap(), [last], "listed anew");
+        let error = own.at(start + LISTED * 2).unwrap_err();
+        assert_eq!(error, AddressError::Own("no more handles".to_owned()));
+        assert_eq!(*own.at(start + LISTED * 2).unwrap(), [IpAddr::from([1, 1, 1, 3])], "asked at once");
     }
 }

@@ -20,6 +20,7 @@ pub mod handling;
 pub mod hooks;
 pub mod journal;
 pub mod preview;
+mod replay;
 pub mod report;
 mod resolve;
 pub mod retention;

@@ -2,8 +2,9 @@
 
 use uuid::Uuid;
 
-use super::actions::{ActionError, OverrideMode, asked, examine, verdict, waivable};
+use super::actions::{ActionError, OverrideMode, asked, examine};
 use super::facts::Facts;
+use super::replay::{verdict, waivable};
 use super::thread::Thread;
 use crate::domain::actor::{Actor, Right};
 use crate::domain::attempt::{Cause, StoredRequest, Waiver};

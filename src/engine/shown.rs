@@ -23,24 +23,15 @@ pub async fn begin(
     session: &[u8],
     request: &Request<'_>,
 ) -> Result<(), ActionError> {
-    permitted(request.actor, Right::ViewPayload)?;
-    let now = gate.ambient().now();
-    let mut tx = gate.db().begin().await?;
-    operations::by_id(&mut tx, operation).await?.ok_or(ActionError::NotFound)?;
+    let Some(mut tx) = taken(gate, "show", operation, request).await? else { return Ok(()) };
     let why = reason(request.reason)?;
-    let actor = request.actor.to_string();
-    let subject = format!("show {operation}");
-    if take(&mut tx, &actor, request.action_id, &subject, now).await?.is_some() {
-        return Ok(());
-    }
-    let ends_at = now.plus(LASTS);
+    let ends_at = gate.ambient().now().plus(LASTS);
     if !shown::begin(&mut tx, session, operation, ends_at).await? {
         return Err(ActionError::Invalid("your session has ended; sign in again".to_owned()));
     }
     let detail = format!("everything, on the pages of the operation until {}", words::moment(ends_at));
     record(gate, &mut tx, operation, request, "view_payload", Some(why), detail).await?;
-    actions::answer(&mut tx, &actor, request.action_id, operation, "shown").await?;
-    Ok(tx.commit(Commit::Action).await?)
+    done(tx, operation, request, "shown").await
 }
 
 /// Hides them again before the time is over. Where they are hidden already, nothing is done.
@@ -50,21 +41,12 @@ pub async fn end(
     session: &[u8],
     request: &Request<'_>,
 ) -> Result<(), ActionError> {
-    permitted(request.actor, Right::ViewPayload)?;
-    let now = gate.ambient().now();
-    let mut tx = gate.db().begin().await?;
-    operations::by_id(&mut tx, operation).await?.ok_or(ActionError::NotFound)?;
-    let actor = request.actor.to_string();
-    let subject = format!("hide {operation}");
-    if take(&mut tx, &actor, request.action_id, &subject, now).await?.is_some() {
-        return Ok(());
-    }
-    if shown::end(&mut tx, session, operation, now).await? {
+    let Some(mut tx) = taken(gate, "hide", operation, request).await? else { return Ok(()) };
+    if shown::end(&mut tx, session, operation, gate.ambient().now()).await? {
         let detail = "before the time was over".to_owned();
         record(gate, &mut tx, operation, request, "hide_payload", None, detail).await?;
     }
-    actions::answer(&mut tx, &actor, request.action_id, operation, "hidden").await?;
-    Ok(tx.commit(Commit::Action).await?)
+    done(tx, operation, request, "hidden").await
 }
 
 /// Until when a session is shown them; absent when they are hidden.
@@ -75,6 +57,26 @@ pub async fn ends_at(
     now: Timestamp,
 ) -> Result<Option<Timestamp>, ActionError> {
     Ok(shown::ends_at(tx, session, operation, now).await?)
+}
+
+/// Begins an action that whoever asks may do; absent when it was done under this id before.
+async fn taken(
+    gate: &Gate,
+    verb: &str,
+    operation: Uuid,
+    request: &Request<'_>,
+) -> Result<Option<Tx>, ActionError> {
+    permitted(request.actor, Right::ViewPayload)?;
+    let mut tx = gate.db().begin().await?;
+    operations::by_id(&mut tx, operation).await?.ok_or(ActionError::NotFound)?;
+    let (actor, subject) = (request.actor.to_string(), format!("{verb} {operation}"));
+    let earlier = take(&mut tx, &actor, request.action_id, &subject, gate.ambient().now()).await?;
+    Ok(earlier.is_none().then_some(tx))
+}
+
+async fn done(mut tx: Tx, operation: Uuid, request: &Request<'_>, answer: &str) -> Result<(), ActionError> {
+    actions::answer(&mut tx, &request.actor.to_string(), request.action_id, operation, answer).await?;
+    Ok(tx.commit(Commit::Action).await?)
 }
 
 async fn record(

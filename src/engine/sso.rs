@@ -25,11 +25,12 @@ use openidconnect::{
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 use url::Url;
 
 use crate::config::{Config, Oidc};
 use crate::domain::ambient::Ambient;
+use crate::domain::errors::with_causes;
 use crate::domain::identity::Identity;
 use crate::domain::time::Timestamp;
 use http::{Http, HttpError};
@@ -118,13 +119,15 @@ pub struct Sso(Arc<Inner>);
 struct Inner {
     config: Arc<Config>,
     ambient: Ambient,
+    /// Made when it is needed first: most desks need none.
+    http: OnceCell<Http>,
     said: Mutex<Option<(Timestamp, CoreProviderMetadata)>>,
 }
 
 impl Sso {
     /// The provider of a configuration that may have one. It is not asked anything yet.
     pub fn new(config: Arc<Config>, ambient: Ambient) -> Self {
-        Self(Arc::new(Inner { config, ambient, said: Mutex::default() }))
+        Self(Arc::new(Inner { config, ambient, http: OnceCell::new(), said: Mutex::default() }))
     }
 
     /// What the file says of it; absent when people sign in here only.
@@ -135,7 +138,8 @@ impl Sso {
     /// Begins a sign-in: where to send the browser, and what to keep until it comes back. `again` has
     /// the provider ask for a password, or whatever it asks for, although it knows who sits there.
     pub async fn begin(&self, oidc: &Oidc, again: bool) -> Result<(Url, Begun), SsoError> {
-        let party = self.party(oidc, self.said(oidc, KEPT).await?)?;
+        let http = self.http().await?;
+        let party = self.party(http, oidc, self.said(http, oidc, KEPT).await?)?;
         let secret = || URL_SAFE_NO_PAD.encode(self.0.ambient.secret());
         let begun = Begun {
             state: secret(),
@@ -158,13 +162,13 @@ impl Sso {
 
     /// Ends it: hands the code in, and checks what comes for it.
     pub async fn end(&self, oidc: &Oidc, begun: Begun, code: String) -> Result<Identity, SsoError> {
-        let mut party = self.party(oidc, self.said(oidc, KEPT).await?)?;
-        let http = self.http();
+        let http = self.http().await?;
+        let mut party = self.party(http, oidc, self.said(http, oidc, KEPT).await?)?;
         let answer = party
             .exchange_code(AuthorizationCode::new(code))
             .map_err(|_| SsoError::Unreachable("it names no address for tokens".to_owned()))?
             .set_pkce_verifier(PkceCodeVerifier::new(begun.verifier.clone()))
-            .request_async(&http)
+            .request_async(http)
             .await
             .map_err(refusal)?;
         let told = match self.verified(&party, &answer, &begun) {
@@ -172,16 +176,16 @@ impl Sso {
             Err(ClaimsVerificationError::SignatureVerification(
                 SignatureVerificationError::NoMatchingKey,
             )) => {
-                party = self.party(oidc, self.said(oidc, ASKED_AT_MOST).await?)?;
+                party = self.party(http, oidc, self.said(http, oidc, ASKED_AT_MOST).await?)?;
                 self.verified(&party, &answer, &begun)
             }
             told => told,
         };
-        let told = told.map_err(|error| SsoError::Invalid(chain(&error)))?;
+        let told = told.map_err(|error| SsoError::Invalid(with_causes(&error)))?;
         if begun.again {
             asked_again(&told, &begun)?;
         }
-        let told = self.more(&party, &http, &answer, told).await?;
+        let told = self.more(&party, http, &answer, told).await?;
         Ok(Identity {
             issuer: oidc.issuer.clone(),
             subject: told.subject.clone(),
@@ -191,31 +195,37 @@ impl Sso {
     }
 
     /// What the provider says of itself, from no longer ago than this.
-    async fn said(&self, oidc: &Oidc, newest: Duration) -> Result<CoreProviderMetadata, SsoError> {
+    async fn said(
+        &self,
+        http: &Http,
+        oidc: &Oidc,
+        newest: Duration,
+    ) -> Result<CoreProviderMetadata, SsoError> {
         let now = self.0.ambient.now();
         let mut said = self.0.said.lock().await;
         if let Some((_, found)) = said.as_ref().filter(|(at, _)| now.since(*at) < newest) {
             return Ok(found.clone());
         }
-        let issuer =
-            IssuerUrl::new(oidc.issuer.clone()).map_err(|error| SsoError::Unreachable(chain(&error)))?;
-        let found = CoreProviderMetadata::discover_async(issuer, &self.http())
+        let issuer = IssuerUrl::new(oidc.issuer.clone())
+            .map_err(|error| SsoError::Unreachable(with_causes(&error)))?;
+        let found = CoreProviderMetadata::discover_async(issuer, http)
             .await
-            .map_err(|error| SsoError::Unreachable(chain(&error)))?;
+            .map_err(|error| SsoError::Unreachable(with_causes(&error)))?;
         *said = Some((now, found.clone()));
         Ok(found)
     }
 
-    fn http(&self) -> Http {
-        Http { allow_private: self.0.config.server.allow_private_destinations }
+    async fn http(&self) -> Result<&Http, SsoError> {
+        let allow_private = self.0.config.server.allow_private_destinations;
+        let made = self.0.http.get_or_try_init(async || Http::new(allow_private)).await;
+        made.map_err(|error| SsoError::Unreachable(with_causes(&error)))
     }
 
-    fn party(&self, oidc: &Oidc, said: CoreProviderMetadata) -> Result<Party, SsoError> {
+    fn party(&self, http: &Http, oidc: &Oidc, said: CoreProviderMetadata) -> Result<Party, SsoError> {
         let back = self.0.config.server.public_url.as_str().trim_end_matches('/').to_owned() + BACK;
-        let back = RedirectUrl::new(back).map_err(|error| SsoError::Unreachable(chain(&error)))?;
-        self.http()
-            .permits(said.authorization_endpoint().url())
-            .map_err(|error| SsoError::Unreachable(chain(&error)))?;
+        let back = RedirectUrl::new(back).map_err(|error| SsoError::Unreachable(with_causes(&error)))?;
+        http.permits(said.authorization_endpoint().url())
+            .map_err(|error| SsoError::Unreachable(with_causes(&error)))?;
         let basic = said
             .token_endpoint_auth_methods_supported()
             .is_none_or(|ways| ways.contains(&CoreClientAuthMethod::ClientSecretBasic));
@@ -261,8 +271,8 @@ impl Sso {
         };
         let claims: UserInfoClaims<Others, CoreGenderClaim> =
             request.request_async(http).await.map_err(|error| match error {
-                UserInfoError::Request(error) => SsoError::Unreachable(chain(&error)),
-                error => SsoError::Invalid(chain(&error)),
+                UserInfoError::Request(error) => SsoError::Unreachable(with_causes(&error)),
+                error => SsoError::Invalid(with_causes(&error)),
             })?;
         told.with(claims).map_err(|error| SsoError::Invalid(error.to_string()))
     }
@@ -285,14 +295,8 @@ type CodeError = RequestTokenError<HttpError, StandardErrorResponse<CoreErrorRes
 fn refusal(error: CodeError) -> SsoError {
     match error {
         RequestTokenError::ServerResponse(said) => SsoError::Refused(said.to_string()),
-        RequestTokenError::Request(error) => SsoError::Unreachable(chain(&error)),
+        RequestTokenError::Request(error) => SsoError::Unreachable(with_causes(&error)),
         RequestTokenError::Parse(error, _) => SsoError::Invalid(error.to_string()),
         RequestTokenError::Other(text) => SsoError::Invalid(text),
     }
-}
-
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

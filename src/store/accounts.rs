@@ -23,11 +23,15 @@ pub struct UserRow {
     pub disabled_at: Option<Timestamp>,
     /// In which zone they read moments, by its IANA name; absent for UTC.
     pub zone: Option<String>,
+    /// Whether they have a second factor, see [`Held::any`](super::factors::Held::any).
+    pub second_factor: bool,
 }
 
-from_row!(UserRow { id, name, role, password_hash, created_at, disabled_at, zone });
+from_row!(UserRow { id, name, role, password_hash, created_at, disabled_at, zone, second_factor });
 
-const USER: &str = "SELECT id, name, role, password_hash, created_at, disabled_at, zone FROM users";
+const USER: &str = "SELECT id, name, role, password_hash, created_at, disabled_at, zone, \
+    EXISTS (SELECT 1 FROM totps t WHERE t.user_id = users.id AND t.confirmed_at IS NOT NULL) \
+    OR EXISTS (SELECT 1 FROM passkeys p WHERE p.user_id = users.id) AS second_factor FROM users";
 
 /// Adds a person; false when the name is taken.
 pub async fn insert_user(tx: &mut Tx, user: &UserRow) -> Result<bool, StoreError> {
@@ -108,8 +112,8 @@ pub async fn enable(tx: &mut Tx, id: Uuid) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Everybody who can sign in, here or at an identity provider, with their role's name. Their rows stay locked until the transaction
-/// ends.
+/// Everybody who can sign in, here or at an identity provider, with their role's name. Their rows
+/// stay locked until the transaction ends.
 pub async fn lock_able(tx: &mut Tx) -> Result<Vec<(Uuid, String)>, StoreError> {
     const SQL: &str = "SELECT id, role FROM users WHERE disabled_at IS NULL \
         AND (password_hash IS NOT NULL OR id IN (SELECT user_id FROM identities)) ORDER BY id";

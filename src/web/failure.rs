@@ -9,6 +9,7 @@ use super::second;
 use super::view::Reference;
 use crate::accounts::AccountError;
 use crate::domain::actor::{Actor, Right};
+use crate::domain::errors::with_causes;
 use crate::domain::filter::FilterError;
 use crate::engine::actions::ActionError;
 use crate::gate::GateError;
@@ -214,19 +215,19 @@ impl IntoResponse for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::Broken(chain(&error))
+        Self::Broken(with_causes(&error))
     }
 }
 
 impl From<GateError> for Failure {
     fn from(error: GateError) -> Self {
-        Self::Broken(chain(&error))
+        Self::Broken(with_causes(&error))
     }
 }
 
 impl From<tower_sessions::session::Error> for Failure {
     fn from(error: tower_sessions::session::Error) -> Self {
-        Self::Broken(chain(&error))
+        Self::Broken(with_causes(&error))
     }
 }
 
@@ -247,7 +248,7 @@ impl From<ActionError> for Failure {
             | ActionError::NotOpen(_)
             | ActionError::Settled(_)
             | ActionError::Changed(_) => Self::Conflict(sentence(&error.to_string())),
-            ActionError::Gate(_) | ActionError::Answer(_) => Self::Broken(chain(&error)),
+            ActionError::Gate(_) | ActionError::Answer(_) => Self::Broken(with_causes(&error)),
         }
     }
 }
@@ -259,7 +260,7 @@ impl From<AccountError> for Failure {
             | AccountError::Hash(_)
             | AccountError::Envelope(_)
             | AccountError::Secret(_)
-            | AccountError::Defect(_) => Self::Broken(chain(&error)),
+            | AccountError::Defect(_) => Self::Broken(with_causes(&error)),
             AccountError::Forbidden(_) => Self::Forbidden(sentence(&error.to_string())),
             AccountError::Unknown(_) => Self::NotFound,
             AccountError::Link => Self::Link,
@@ -281,16 +282,4 @@ pub fn sentence(text: &str) -> String {
     let first: String = letters.next().map(|letter| letter.to_uppercase().collect()).unwrap_or_default();
     let end = if text.ends_with('.') { "" } else { "." };
     format!("{first}{}{end}", letters.as_str())
-}
-
-/// An error with its causes, for the log.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }

@@ -1,5 +1,5 @@
-//! How often one token, one source of webhooks or one address without a proof may call. Each process
-//! counts its own.
+//! How often one token, one source of webhooks or one address without a proof may call, or begin a
+//! sign-in at the identity provider. Each process counts its own.
 //!
 //! Costs one lock and one look into a table for a call.
 
@@ -12,9 +12,10 @@ use serde::{Serialize, Serializer};
 
 use super::inbound::origin;
 use crate::config::Server;
+use crate::domain::address::network;
 
 /// Calls a second from one address that name no token that works, or a source that they cannot prove
-/// to be. Whoever holds a token that worked before is not counted among them.
+/// to be, or begin a sign-in elsewhere. Whoever holds a token that worked before is not counted among them.
 const STRANGERS: u32 = 10;
 /// How much may come at once after a pause, in seconds' worth of calls.
 const BURST: u32 = 2;
@@ -138,7 +139,7 @@ impl Rates {
 
 /// Whose calls count together that prove nothing; absent for a request that came over no connection.
 pub(in crate::web) fn stranger(parts: &axum::http::request::Parts) -> Option<Who> {
-    origin::of(parts).map(|address| Who::Stranger(origin::network(address)))
+    origin::of(parts).map(|address| Who::Stranger(network(address)))
 }
 
 #[cfg(test)]

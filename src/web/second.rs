@@ -45,9 +45,9 @@ pub fn is_asked(by: SignInBy, held: Held) -> bool {
 }
 
 /// Whether somebody's role demands a second factor that they do not have.
-pub async fn is_missing(web: &Web, user: &UserRow, by: SignInBy) -> Result<bool, Failure> {
+pub fn is_missing(web: &Web, user: &UserRow, by: SignInBy) -> bool {
     let demanded = by == SignInBy::Password && web.engine.config().auth.second_factor.contains(&user.role);
-    Ok(demanded && !held(web, user).await?.any())
+    demanded && !user.second_factor
 }
 
 /// Whether an address is open to somebody who has to set up a second factor first.
@@ -126,8 +126,8 @@ pub enum Shown {
     Right(Option<String>),
     /// It is not, in words.
     Wrong(&'static str),
-    /// It was not looked at, since too many were tried. Seconds to wait.
-    Later(u64),
+    /// It was not looked at, since too many were tried. How long to wait.
+    Later(Duration),
 }
 
 /// Checks a code or a passkey: not too often, and on record.
@@ -145,7 +145,7 @@ pub async fn check(
     match tries::begin(db, ambient, &attempt).await {
         Err(AccountError::Later(wait)) => {
             tracing::warn!(origin, "too many second factors were tried");
-            return Ok(Shown::Later(wait.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)));
+            return Ok(Shown::Later(wait));
         }
         begun => begun?,
     }

@@ -47,7 +47,7 @@ fn spaced(name: &str) -> String {
 }
 
 /// Foreign text on one line of bounded length, without what could hide or reorder other text.
-pub(super) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let visible: String = text
         .chars()
         .take(LONGEST * 4)

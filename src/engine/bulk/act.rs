@@ -10,7 +10,7 @@ use crate::domain::verdict::{Verdict, VerdictKind};
 use crate::domain::words;
 use crate::engine::actions::{self, ActionError, Request, Resolve};
 use crate::engine::ask::{self, Question};
-use crate::engine::handling;
+use crate::engine::{handling, replay};
 use crate::gate::{Gate, GateError};
 use crate::store::bulk::BulkRow;
 use crate::store::bulk::members::{Due, Move};
@@ -30,7 +30,7 @@ pub(super) async fn member(gate: &Gate, row: &BulkRow, due: Due, actor: &Actor) 
     let act = Act::of(row);
     let done = match &act {
         Act::Replay => {
-            actions::replay_member(gate, due.operation_id, due.dead_letter_id, &request).await.map(replayed)
+            replay::replay_member(gate, due.operation_id, due.dead_letter_id, &request).await.map(replayed)
         }
         Act::Resolve(resolution) => {
             let how = Resolve { resolution: *resolution, reference: None };

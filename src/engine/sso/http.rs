@@ -30,31 +30,24 @@ pub(super) enum HttpError {
 }
 
 /// The way to the provider.
-pub(super) struct Http {
-    /// Loopback, private networks and plain http will do.
-    pub(super) allow_private: bool,
-}
+pub(super) struct Http(Client);
 
 impl Http {
-    /// Whether an address that the provider names may be used.
-    pub(super) fn permits(&self, url: &Url) -> Result<(), HttpError> {
-        Ok(self.client()?.request(Method::GET, url.clone()).map(drop)?)
+    /// `allow_private`: loopback, private networks and plain http will do. Sign-ins are few: a
+    /// connection of its own for each request keeps nothing open meanwhile.
+    pub(super) fn new(allow_private: bool) -> reqwest::Result<Self> {
+        let terms = Terms { allow_private, connect_timeout: CONNECT_TIMEOUT, timeout: TIMEOUT, reuse: false };
+        guard::client(terms).map(Self)
     }
 
-    /// Sign-ins are few: a connection of its own for each keeps nothing open meanwhile.
-    fn client(&self) -> reqwest::Result<Client> {
-        let allow_private = self.allow_private;
-        guard::client(Terms {
-            allow_private,
-            connect_timeout: CONNECT_TIMEOUT,
-            timeout: TIMEOUT,
-            reuse: false,
-        })
+    /// Whether an address that the provider names may be used.
+    pub(super) fn permits(&self, url: &Url) -> Result<(), AddressError> {
+        self.0.request(Method::GET, url.clone()).map(drop)
     }
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let request = Request::try_from(request)?;
-        let mut call = self.client()?.request(request.method().clone(), request.url().clone())?;
+        let mut call = self.0.request(request.method().clone(), request.url().clone())?;
         call = call.headers(request.headers().clone());
         if let Some(body) = request.body().and_then(Body::as_bytes) {
             call = call.body(body.to_vec());

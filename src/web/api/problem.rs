@@ -5,13 +5,14 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use crate::domain::errors::with_causes;
 use crate::domain::filter::FilterError;
 use crate::engine::accept::SubmitError;
 use crate::engine::actions::ActionError;
 use crate::engine::correct::{CorrectError, Uncorrectable};
 use crate::gate::GateError;
 use crate::store::StoreError;
-use crate::web::failure::{chain, sentence};
+use crate::web::failure::sentence;
 use crate::web::inbound::slow;
 use crate::web::rates::Exceeded;
 use crate::web::request_id;
@@ -141,7 +142,7 @@ impl Problem {
 
     /// The database did not answer.
     pub fn unavailable(error: &dyn std::error::Error) -> Self {
-        tracing::error!(error = chain(error), "a call failed");
+        tracing::error!(error = with_causes(error), "a call failed");
         Self::store_unavailable()
     }
 

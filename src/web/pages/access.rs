@@ -1,5 +1,7 @@
 //! The doors: sign-in, and one-time links.
 
+use std::time::Duration;
+
 use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Query, State};
@@ -180,8 +182,8 @@ pub(super) enum Checked {
     Right(Box<UserRow>),
     /// It is not, or nobody has the name, or the account is disabled.
     Wrong,
-    /// It was not looked at, since too many were tried. Seconds to wait.
-    Later(u64),
+    /// It was not looked at, since too many were tried. How long to wait.
+    Later(Duration),
 }
 
 impl Checked {
@@ -190,33 +192,38 @@ impl Checked {
         match self {
             Self::Right(_) => None,
             Self::Wrong => Some(wrong.to_owned()),
-            Self::Later(seconds) => Some(too_many(*seconds)),
+            Self::Later(wait) => Some(too_many(*wait)),
         }
     }
 
     /// The form again.
     pub(super) fn answer(&self, page: &impl Template) -> Response {
         match self {
-            Self::Later(seconds) => after(*seconds, page),
+            Self::Later(wait) => after(*wait, page),
             _ => render_as(StatusCode::UNPROCESSABLE_ENTITY, page),
         }
     }
 }
 
-fn too_many(seconds: u64) -> String {
-    let wait = coarse(std::time::Duration::from_secs(seconds));
+/// Rounded up, so that nobody is told to come too early.
+fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)
+}
+
+fn too_many(wait: Duration) -> String {
+    let wait = coarse(Duration::from_secs(whole_seconds(wait)));
     format!("There were too many tries. Wait {wait}, then try again.")
 }
 
-fn after(seconds: u64, page: &impl Template) -> Response {
+fn after(wait: Duration, page: &impl Template) -> Response {
     let mut response = render_as(StatusCode::TOO_MANY_REQUESTS, page);
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(wait)));
     response
 }
 
 /// The answer to a try too many: a page with these words on it.
-pub(super) fn later<T: Template>(seconds: u64, page: impl FnOnce(String) -> T) -> Response {
-    after(seconds, &page(too_many(seconds)))
+pub(super) fn later<T: Template>(wait: Duration, page: impl FnOnce(String) -> T) -> Response {
+    after(wait, &page(too_many(wait)))
 }
 
 /// Checks a password at a door: not too often, and on record.
@@ -233,7 +240,7 @@ pub(super) async fn check_password(
         Ok(None) => Ok(Checked::Wrong),
         Err(AccountError::Later(wait)) => {
             tracing::warn!(origin, "too many sign-ins were tried");
-            Ok(Checked::Later(wait.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)))
+            Ok(Checked::Later(wait))
         }
         Err(error) => Err(error.into()),
     }

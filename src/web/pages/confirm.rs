@@ -142,8 +142,8 @@ pub(super) async fn fresh(
                 page.problem = Some(words.to_owned());
                 return Ok(Some(unshown(&page)));
             }
-            Shown::Later(seconds) => {
-                return Ok(Some(later(seconds, |words| {
+            Shown::Later(wait) => {
+                return Ok(Some(later(wait, |words| {
                     page.problem = Some(words);
                     page
                 })));

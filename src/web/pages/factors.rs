@@ -113,7 +113,7 @@ async fn page(web: &Web, who: &Signed) -> Result<FactorsPage, Failure> {
     };
     Ok(FactorsPage {
         layout: layout(web, who, "Second factor").await?,
-        demanded: second::is_missing(web, &who.user, who.entry.by).await?,
+        demanded: second::is_missing(web, &who.user, who.entry.by),
         waiting: app::waits(web, who).await?,
         app: app.and_then(|app| app.confirmed_at).map(|at| When::at(at, seen)),
         passkeys: keys.into_iter().map(view).collect(),

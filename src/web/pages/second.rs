@@ -86,6 +86,6 @@ async fn show(State(web): State<Web>, form: OpenForm) -> Result<Response, Failur
         Shown::Wrong(words) => {
             Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &page(&web, &half, Some(words.to_owned()))))
         }
-        Shown::Later(seconds) => Ok(later(seconds, |words| page(&web, &half, Some(words)))),
+        Shown::Later(wait) => Ok(later(wait, |words| page(&web, &half, Some(words)))),
     }
 }

@@ -16,24 +16,23 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 use tower_sessions::Session;
 
-use super::access::{is_local, login_page};
+use super::access::{LoginPage, is_local, later, login_page};
 use crate::accounts::{self, Entry};
 use crate::config::Oidc;
 use crate::domain::identity::Identity;
 use crate::domain::sign_in::SignInBy;
 use crate::domain::time::Timestamp;
+use crate::domain::words::one_line;
 use crate::engine::sso::{Begun, SsoError};
 use crate::web::failure::Failure;
 use crate::web::guard::{self, Came, Signed};
 use crate::web::page::render_as;
-use crate::web::{Web, agent, second};
+use crate::web::{Web, agent, rates, second};
 
 /// Where the browser's session keeps a sign-in under way: the last that was begun.
 const UNDER_WAY: &str = "oidc";
 /// Long enough to find a telephone.
 const LASTS: Duration = Duration::from_mins(10);
-/// What a provider says for people is shown this far.
-const MOST_SAID: usize = 200;
 
 /// What has to be known when the browser comes back.
 #[derive(Serialize, Deserialize)]
@@ -56,6 +55,7 @@ async fn begin(
     session: Session,
     who: Option<Signed>,
     Query(asked): Query<Vec<(String, String)>>,
+    parts: Parts,
 ) -> Result<Response, Failure> {
     let oidc = web.sso.oidc().ok_or(Failure::NotFound)?;
     let asked = |name: &str| asked.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
@@ -63,6 +63,15 @@ async fn begin(
     let confirm = asked("confirm").is_some() && who.is_some();
     if who.is_some() && !confirm {
         return Ok(Redirect::to(&next).into_response());
+    }
+    // Each makes a session. What another site's page can set off in the name of an address must not
+    // be held against it for long, as a wrong password is.
+    if who.is_none()
+        && let Some(stranger) = rates::stranger(&parts)
+        && let Err(exceeded) = web.rates.take(&stranger)
+    {
+        let wait = Duration::from_secs(exceeded.wait);
+        return Ok(later(wait, |words| page(&web, Some(next), &words)));
     }
     match web.sso.begin(oidc, confirm).await {
         Ok((url, begun)) => {
@@ -198,12 +207,11 @@ fn failed(web: &Web, error: &SsoError, next: String) -> Response {
 }
 
 fn refused(web: &Web, status: StatusCode, next: Option<String>, why: &str) -> Response {
-    let mut page = login_page(web, next.filter(|path| path != "/"));
-    page.problem = Some(why.to_owned());
-    render_as(status, &page)
+    render_as(status, &page(web, next, why))
 }
 
-/// What came from outside, cut short, on one line.
-fn one_line(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(MOST_SAID).collect()
+/// The sign-in again, with what stands in the way.
+fn page(web: &Web, next: Option<String>, why: &str) -> LoginPage {
+    let page = login_page(web, next.filter(|path| path != "/"));
+    LoginPage { problem: Some(why.to_owned()), ..page }
 }

@@ -116,6 +116,19 @@ async fn a_session_lapses_by_our_clock(db: TestDatabase) {
         assert!(lasted <= Duration::from_hours(12), "used all the time, and still in");
     }
     assert_eq!(lasted, Duration::from_hours(12));
+
+    // Nor by showing again and again that it is they.
+    olga.sign_in("operator", PASSWORD).await;
+    for passed in 1..72 {
+        desk.app.clock.advance(Duration::from_mins(10));
+        assert!(olga.is_in().await, "{passed}");
+        if passed % 12 == 11 {
+            let confirmed = olga.post("/confirm", &[("password", PASSWORD)]).await;
+            assert_eq!(confirmed.location(), "/", "{passed}");
+        }
+    }
+    desk.app.clock.advance(Duration::from_mins(10));
+    assert!(!olga.is_in().await, "half a day after the sign-in");
 }
 
 async fn a_request_under_way_does_not_bring_a_session_back(db: TestDatabase) {

@@ -1,14 +1,19 @@
 //! Sign-in at an identity provider: identity is issuer and subject, the role comes by mapping, and
 //! nothing but a token that holds lets anybody in.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{Request, StatusCode, header};
 use dead_letter_office::accounts;
 use dead_letter_office::domain::actor::Role;
 use dead_letter_office::engine::sso::{Sso, SsoError};
 use dead_letter_office::store::accounts::{UserRow, users};
 use dead_letter_office::store::audit::AuditRow;
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::support::app::by_root;
@@ -28,6 +33,7 @@ on_both!(
     a_provider_that_does_not_answer_is_said_not_to,
     passwords_can_be_switched_off,
     the_provider_is_asked_behind_the_address_guard,
+    one_address_begins_so_many_sign_ins_and_no_more,
 );
 
 const ROLES: &str = "button = \"Sign in with Example\"\n[auth.oidc.roles]\n\
@@ -398,4 +404,37 @@ async fn the_provider_is_asked_behind_the_address_guard(db: TestDatabase) {
     }
     let shown = format!("{:?}", config.auth.oidc);
     assert!(shown.contains("[redacted]") && !shown.contains(crate::support::provider::SECRET), "{shown}");
+}
+
+async fn one_address_begins_so_many_sign_ins_and_no_more(db: TestDatabase) {
+    let (desk, provider) = both(db, ROLES).await;
+    provider.people(json!({"s-1": {"preferred_username": "anna", "groups": ["desk-viewers"]}})).await;
+    let mut anna = desk.nobody();
+    comes(&mut anna, &provider, "s-1").await.expect(303);
+    let ask = |path: &str, peer: &str, cookie: &str| {
+        let peer: SocketAddr = format!("{peer}:4711").parse().unwrap();
+        let request = Request::get(path).header(header::COOKIE, cookie).extension(ConnectInfo(peer));
+        desk.send(request.body(Body::empty()).unwrap())
+    };
+    let begin = |peer: &'static str| ask("/login/oidc?next=%2Faudit", peer, "");
+
+    // All at once, so that no time goes by in which some would come back.
+    let answers = join_all((0..60).map(|_| begin("192.0.2.1"))).await;
+    let (begun, refused): (Vec<_>, Vec<_>) =
+        answers.into_iter().partition(|answer| answer.status == StatusCode::SEE_OTHER);
+    assert!((20..60).contains(&begun.len()), "{}", begun.len());
+    for answer in refused {
+        let answer = answer.expect(429);
+        assert_eq!(answer.header("retry-after"), "1");
+        assert!(answer.words().contains("There were too many tries. Wait 1 s, then try again."));
+        assert!(answer.text.contains("href=\"/login/oidc?next=%2Faudit\""), "the way there is kept");
+        assert_eq!(answer.header("set-cookie"), "", "and no session is made");
+    }
+    begin("192.0.2.2").await.expect(303);
+    // Whoever is in there shows again who they are, whatever others do.
+    let cookie = anna.cookie.clone().unwrap();
+    let answers = join_all((0..40).map(|_| ask("/login/oidc?confirm=1", "192.0.2.1", &cookie))).await;
+    for answer in answers {
+        assert!(answer.location().contains("prompt=login"), "{}", answer.location());
+    }
 }

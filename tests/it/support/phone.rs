@@ -5,6 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use dead_letter_office::domain::time::Timestamp;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
+use scraper::{Html, Selector};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use totp_rs::{Builder, Secret, Totp};
@@ -25,6 +26,38 @@ impl Phone {
     pub(crate) fn code(&self, at: Timestamp) -> String {
         self.0.generate(u64::try_from(at.as_micros() / 1_000_000).unwrap()).to_string()
     }
+}
+
+/// What a phone's camera reads off a page's picture.
+pub(crate) fn scanned(page: &Reply) -> String {
+    /// Pixels for a square.
+    const SCALE: usize = 4;
+    let number = |text: &str| text.parse::<usize>().unwrap_or_else(|error| panic!("{error}: {text}"));
+    let parsed = Html::parse_document(&page.text);
+    let element = |selector: &str| {
+        let selector = Selector::parse(selector).unwrap();
+        parsed.select(&selector).next().unwrap_or_else(|| panic!("no picture in\n{}", page.text)).value()
+    };
+    let place: Vec<usize> = element("svg.qr").attr("viewBox").unwrap().split(' ').map(number).collect();
+    let [0, 0, wide, high] = place[..] else { panic!("{place:?}") };
+    let (wide, high) = (wide * SCALE, high * SCALE);
+    let mut image = vec![u8::MAX; wide * high];
+    // Each dark run: "M7 4h3v1h-3z".
+    for run in element("svg.qr path").attr("d").unwrap().split('M').skip(1) {
+        let (start, rest) = run.split_once('h').unwrap();
+        let (x, y) = start.split_once(' ').unwrap();
+        let length = rest.split_once('v').unwrap().0;
+        assert_eq!(rest, format!("{length}v1h-{length}z"));
+        let (x, y, length) = (number(x) * SCALE, number(y) * SCALE, number(length) * SCALE);
+        for row in y..y + SCALE {
+            image[row * wide + x..][..length].fill(0);
+        }
+    }
+    let mut camera = quircs::Quirc::default();
+    let mut found = camera.identify(wide, high, &image);
+    let code = found.next().expect("a code").expect("a whole one");
+    assert!(found.next().is_none(), "one code");
+    String::from_utf8(code.decode().expect("a code that can be read").payload).expect("a text")
 }
 
 impl Person<'_> {
@@ -60,8 +93,8 @@ impl Device {
 
     /// The options that a page has for the script.
     fn options(page: &Reply) -> Value {
-        let parsed = scraper::Html::parse_document(&page.text);
-        let form = scraper::Selector::parse("form[data-passkey]").unwrap();
+        let parsed = Html::parse_document(&page.text);
+        let form = Selector::parse("form[data-passkey]").unwrap();
         let form = parsed.select(&form).next().unwrap_or_else(|| panic!("no passkey in\n{}", page.text));
         serde_json::from_str(form.value().attr("data-options").unwrap()).unwrap()
     }

@@ -1,22 +1,54 @@
 //! An app is set up, stood in for by recovery codes, and removed; nothing else goes around it.
 
+use std::collections::BTreeMap;
+
 use dead_letter_office::accounts::{self, By};
 use dead_letter_office::domain::actor::Role;
+use url::Url;
 
 use super::{MINUTE, last, on_record};
 use crate::support::app::{by_root, person};
 use crate::support::databases::{TestDatabase, on_both};
 use crate::support::desk::{Desk, PASSWORD};
-use crate::support::phone::Phone;
+use crate::support::phone::{Phone, scanned};
 use crate::support::tables::everything;
 
 on_both!(
+    mfa_the_picture_says_what_an_app_needs,
     mfa_an_app_counts_from_its_first_code_on,
     mfa_a_recovery_code_works_once,
     mfa_a_reset_link_does_not_go_around_it,
     mfa_an_admin_removes_what_was_lost,
     mfa_no_secret_can_be_read_in_the_database,
 );
+
+async fn mfa_the_picture_says_what_an_app_needs(db: TestDatabase) {
+    let desk = Desk::reached_at(db, "https://desk.example.com").await;
+    for name in ["olga", "Zo\u{eb} O'Neill & partner+desk@example.com/\u{1f4ee}"] {
+        desk.add(name, Role::Operator).await;
+        let mut person = desk.nobody();
+        person.sign_in(name, PASSWORD).await;
+        let place = "/account/second-factor/app";
+        person.post(place, &[]).await.location();
+        let page = person.get(place).await.expect(200);
+        let url = Url::parse(&scanned(&page)).unwrap();
+        assert_eq!((url.scheme(), url.host_str()), ("otpauth", Some("totp")), "{url}");
+        let label = percent_decoded(url.path());
+        let issuer = "Dead Letter Office, desk.example.com";
+        assert_eq!(label, format!("/{issuer}:{name}"));
+        let said: BTreeMap<String, String> = url.query_pairs().into_owned().collect();
+        assert_eq!(said["issuer"], issuer);
+        assert_eq!(said["secret"], page.first(".handout .code").replace(' ', ""));
+        // What is not said is what apps do by themselves.
+        for (word, usual) in [("algorithm", "SHA1"), ("digits", "6"), ("period", "30")] {
+            assert_eq!(said.get(word).map_or(usual, String::as_str), usual, "{url}");
+        }
+    }
+}
+
+fn percent_decoded(text: &str) -> String {
+    url::form_urlencoded::parse(text.replace('+', "%2B").as_bytes()).next().unwrap().0.into_owned()
+}
 
 async fn mfa_an_app_counts_from_its_first_code_on(db: TestDatabase) {
     let desk = Desk::start(db).await;
