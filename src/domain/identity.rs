@@ -1,5 +1,7 @@
 //! People as an identity provider knows them.
 
+use super::time::Timestamp;
+
 /// Somebody whom an identity provider vouches for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
@@ -11,4 +13,6 @@ pub struct Identity {
     pub name: String,
     /// What they may be here, by what the provider says of them; absent when nothing.
     pub role: Option<String>,
+    /// When they last showed the provider that it is they; absent when it does not say.
+    pub asked_at: Option<Timestamp>,
 }

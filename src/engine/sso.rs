@@ -42,6 +42,9 @@ pub const BACK: &str = "/login/oidc/back";
 const KEPT: Duration = Duration::from_hours(1);
 /// No more often than this, whatever key a token names.
 const ASKED_AT_MOST: Duration = Duration::from_mins(1);
+/// After it could not be asked it is left alone for this long, so that those who want to sign in do not
+/// wait for each other's failures.
+const LEFT_ALONE: Duration = Duration::from_secs(5);
 /// How far the provider's clock may be behind ours.
 const SKEW: Duration = Duration::from_mins(1);
 
@@ -121,7 +124,14 @@ struct Inner {
     ambient: Ambient,
     /// Made when it is needed first: most desks need none.
     http: OnceCell<Http>,
-    said: Mutex<Option<(Timestamp, CoreProviderMetadata)>>,
+    said: Mutex<Said>,
+}
+
+/// What the provider said of itself, and when; and when it last could not be asked, and why.
+#[derive(Default)]
+struct Said {
+    found: Option<(Timestamp, CoreProviderMetadata)>,
+    failed: Option<(Timestamp, String)>,
 }
 
 impl Sso {
@@ -154,9 +164,12 @@ impl Sso {
             .authorize_url(CoreAuthenticationFlow::AuthorizationCode, || state, || nonce)
             .add_scopes(oidc.scopes.iter().cloned().map(Scope::new))
             .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier));
-        if again {
-            request = request.add_prompt(CoreAuthPrompt::Login).set_max_age(Duration::ZERO);
-        }
+        // Its own sign-in is to be no older than ours may become, and with this it has to say how old it is.
+        request = if again {
+            request.add_prompt(CoreAuthPrompt::Login).set_max_age(Duration::ZERO)
+        } else {
+            request.set_max_age(self.0.config.auth.longest)
+        };
         Ok((request.url().0, begun))
     }
 
@@ -182,8 +195,9 @@ impl Sso {
             told => told,
         };
         let told = told.map_err(|error| SsoError::Invalid(with_causes(&error)))?;
+        let asked_at = asked_at(&told);
         if begun.again {
-            asked_again(&told, &begun)?;
+            asked_again(asked_at, &begun)?;
         }
         let told = self.more(&party, http, &answer, told).await?;
         Ok(Identity {
@@ -191,6 +205,7 @@ impl Sso {
             subject: told.subject.clone(),
             name: told.name(),
             role: oidc.role_of(&told.all, &self.0.config.auth.roles).map(str::to_owned),
+            asked_at,
         })
     }
 
@@ -203,16 +218,26 @@ impl Sso {
     ) -> Result<CoreProviderMetadata, SsoError> {
         let now = self.0.ambient.now();
         let mut said = self.0.said.lock().await;
-        if let Some((_, found)) = said.as_ref().filter(|(at, _)| now.since(*at) < newest) {
+        if let Some((_, found)) = said.found.as_ref().filter(|(at, _)| now.since(*at) < newest) {
             return Ok(found.clone());
+        }
+        if let Some((_, why)) = said.failed.as_ref().filter(|(at, _)| now.since(*at) < LEFT_ALONE) {
+            return Err(SsoError::Unreachable(why.clone()));
         }
         let issuer = IssuerUrl::new(oidc.issuer.clone())
             .map_err(|error| SsoError::Unreachable(with_causes(&error)))?;
-        let found = CoreProviderMetadata::discover_async(issuer, http)
-            .await
-            .map_err(|error| SsoError::Unreachable(with_causes(&error)))?;
-        *said = Some((now, found.clone()));
-        Ok(found)
+        let found =
+            CoreProviderMetadata::discover_async(issuer, http).await.map_err(|error| with_causes(&error));
+        match found {
+            Ok(found) => {
+                *said = Said { found: Some((now, found.clone())), failed: None };
+                Ok(found)
+            }
+            Err(why) => {
+                said.failed = Some((self.0.ambient.now(), why.clone()));
+                Err(SsoError::Unreachable(why))
+            }
+        }
     }
 
     async fn http(&self) -> Result<&Http, SsoError> {
@@ -278,10 +303,14 @@ impl Sso {
     }
 }
 
+/// When the provider last asked them, by its token.
+fn asked_at(told: &Told) -> Option<Timestamp> {
+    let seconds = told.all.get("auth_time").and_then(Value::as_i64)?;
+    Some(Timestamp::from_micros(seconds.saturating_mul(1_000_000)))
+}
+
 /// That the provider asked them just now, and did not take an earlier sign-in's word.
-fn asked_again(told: &Told, begun: &Begun) -> Result<(), SsoError> {
-    let asked = told.all.get("auth_time").and_then(Value::as_i64);
-    let asked = asked.map(|seconds| Timestamp::from_micros(seconds.saturating_mul(1_000_000)));
+fn asked_again(asked: Option<Timestamp>, begun: &Begun) -> Result<(), SsoError> {
     let earliest = Timestamp::from_micros(begun.at).minus(SKEW);
     match asked {
         Some(asked) if asked >= earliest => Ok(()),

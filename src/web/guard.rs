@@ -115,7 +115,7 @@ impl Signed {
     /// They showed again that it is they: the session goes on under a new token.
     pub async fn renew(&mut self, web: &Web) -> Result<(), Failure> {
         let session = self.session.clone();
-        (self.csrf, self.since) = enter(web, &session, &self.user, &self.entry).await?;
+        (self.csrf, self.since) = enter(web, &session, &self.user, &self.entry, None).await?;
         Ok(())
     }
 
@@ -156,6 +156,8 @@ pub struct Came<'a> {
     pub from: &'a str,
     /// Their browser, in words.
     pub agent: &'a str,
+    /// When they last showed elsewhere that it is they; absent when they did so here and now.
+    pub shown: Option<Timestamp>,
 }
 
 /// Makes a session a person's, under a new token; its form token, and when.
@@ -173,7 +175,7 @@ pub async fn sign_in(
         agent: came.agent.to_owned(),
         by: came.by,
     };
-    enter(web, session, user, &entry).await
+    enter(web, session, user, &entry, came.shown).await
 }
 
 async fn enter(
@@ -181,17 +183,20 @@ async fn enter(
     session: &Session,
     user: &UserRow,
     entry: &Entry,
+    shown: Option<Timestamp>,
 ) -> Result<(String, Timestamp), Failure> {
     let now = web.engine.ambient().now();
+    // The provider's clock may be ahead of ours.
+    let shown = shown.unwrap_or(now).min(now);
     let csrf = URL_SAFE_NO_PAD.encode(web.engine.ambient().secret());
     session.clear().await;
     session.cycle_id().await?;
     session.insert(USER, user.id.to_string()).await?;
     session.insert(ENTRY, entry).await?;
     session.insert(CSRF, &csrf).await?;
-    session.insert(SIGNED_IN_AT, now.as_micros()).await?;
+    session.insert(SIGNED_IN_AT, shown.as_micros()).await?;
     session.insert(SEEN_AT, now.as_micros()).await?;
-    Ok((csrf, now))
+    Ok((csrf, shown))
 }
 
 impl FromRequestParts<Web> for Signed {

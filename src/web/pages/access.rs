@@ -157,7 +157,7 @@ async fn sign_in(State(web): State<Web>, form: OpenForm) -> Result<Response, Fai
     let checked = check_password(&web, name, password, Purpose::SignIn, &origin).await?;
     let refused = match checked {
         Checked::Right(user) => {
-            let came = Came { by: SignInBy::Password, from: &origin, agent: &agent };
+            let came = Came { by: SignInBy::Password, from: &origin, agent: &agent, shown: None };
             let next = next.unwrap_or("/");
             return Ok(second::come_in(&web, &session, &user, came, next).await?.into_response());
         }
@@ -295,7 +295,7 @@ async fn use_setup(
             Ok(Redirect::to("/login?set").into_response())
         }
         Ok(name) => {
-            let came = Came { by: SignInBy::Password, from: &origin, agent: &agent };
+            let came = Came { by: SignInBy::Password, from: &origin, agent: &agent, shown: None };
             enter(&web, &session, &name, came).await
         }
         Err(error @ AccountError::Name(_)) => {

@@ -13,6 +13,7 @@ use super::access::{Checked, check_password, new_password};
 use crate::accounts::{self, AccountError, MIN_PASSWORD, Purpose};
 use crate::domain::actor::{Right, Standing};
 use crate::domain::sign_in::SignInBy;
+use crate::domain::time::Timestamp;
 use crate::domain::zone::Zone;
 use crate::store::factors::held;
 use crate::store::sessions::SessionRow;
@@ -170,7 +171,7 @@ async fn page(web: &Web, who: &Signed) -> Result<AccountPage, Failure> {
         name: who.user.name.clone(),
         role: who.role.clone(),
         rights: rights_of(&who.role),
-        signed_in_at: Some(When::at(who.since, seen)),
+        signed_in_at: Some(When::at(who.since.max(Timestamp::from_micros(who.entry.began_at)), seen)),
         elsewhere: who.entry.by == SignInBy::Oidc,
         has_password: who.user.password_hash.is_some(),
         old_password: Field::default(),

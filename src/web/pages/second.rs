@@ -76,7 +76,7 @@ async fn show(State(web): State<Web>, form: OpenForm) -> Result<Response, Failur
     }
     match second::check(&web, &session, &half.user, &fields, Purpose::SignIn, &origin).await? {
         Shown::Right(told) => {
-            let came = Came { by: SignInBy::Password, from: &origin, agent: &agent };
+            let came = Came { by: SignInBy::Password, from: &origin, agent: &agent, shown: None };
             guard::sign_in(&web, &session, &half.user, came).await?;
             if let Some(told) = told {
                 guard::say(&session, false, told).await?;

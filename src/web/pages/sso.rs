@@ -160,7 +160,10 @@ async fn enter(
     let (db, ambient) = (web.engine.db(), web.engine.ambient());
     let why = match accounts::sign_in_elsewhere(db, ambient, identity, origin).await? {
         Entry::In(user) => {
-            let came = Came { by: SignInBy::Oidc, from: origin, agent };
+            // A provider may know who sits there from this morning: that is no fresh sign-in. Where it does not
+            // say since when, it may be from ever so long ago.
+            let shown = Some(identity.asked_at.unwrap_or(Timestamp::from_micros(0)));
+            let came = Came { by: SignInBy::Oidc, from: origin, agent, shown };
             return Ok(second::come_in(web, session, &user, came, &next).await?.into_response());
         }
         Entry::Disabled => "Your account here is disabled. An administrator can let you in again.".to_owned(),

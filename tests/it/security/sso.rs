@@ -30,6 +30,7 @@ on_both!(
     a_disabled_person_stays_out,
     whoever_has_no_role_stays_out_unless_there_is_one_for_everybody,
     signing_in_again_there_counts_as_a_fresh_sign_in,
+    an_earlier_sign_in_there_is_no_fresh_one_here,
     a_provider_that_does_not_answer_is_said_not_to,
     passwords_can_be_switched_off,
     the_provider_is_asked_behind_the_address_guard,
@@ -332,6 +333,31 @@ async fn signing_in_again_there_counts_as_a_fresh_sign_in(db: TestDatabase) {
         let to = anna.get(confirm).await.location().to_owned();
         let (back, _) = provider.walk(&mut cookies, &to, "s-1").await;
         anna.get(&back).await.expect(403);
+    }
+}
+
+/// A provider that knows from this morning who sits there has asked nobody: they come in, and what is
+/// grave asks again.
+async fn an_earlier_sign_in_there_is_no_fresh_one_here(db: TestDatabase) {
+    let (desk, provider) = both(db, ROLES).await;
+    provider.people(json!({"s-1": {"preferred_username": "ada", "groups": ["desk-admins"]}})).await;
+    let now = desk.app.engine.ambient().now().as_micros() / 1_000_000;
+    for (auth_time, fresh) in
+        [(json!(now), true), (json!(now - 299), true), (json!(now - 300), false), (json!(null), false)]
+    {
+        provider.tampers(json!({"claims": {"auth_time": auth_time}})).await;
+        let mut ada = desk.nobody();
+        let to = ada.get("/login/oidc").await.location().to_owned();
+        assert!(to.contains("max_age=43200"), "it is asked to say when: {to}");
+        assert_eq!(comes(&mut ada, &provider, "s-1").await.location(), "/dead-letters");
+        assert!(ada.get("/account").await.words().starts_with("ada admin \u{b7} signed in just now"));
+        let reply = ada.post("/people", &[("name", "x:"), ("role", "viewer")]).await.expect(422);
+        assert_eq!(
+            !reply.words().contains("Confirm that it is you"),
+            fresh,
+            "{auth_time}: {}",
+            reply.words()
+        );
     }
 }
 
