@@ -118,31 +118,35 @@ async fn pages_of_a_huge_operation_stay_small(db: TestDatabase) {
     assert!(replay.text.len() < 300_000 && !replay.text.contains(PRIVATE[1]), "{}", replay.text.len());
 }
 
+/// The numbers of the attempts that a page shows, and what it says of those that it does not, with
+/// where they are. To take a page apart costs more than to make it, hence both at once.
+fn read(page: &Reply) -> (Vec<usize>, Vec<(String, String)>) {
+    let parts = page.all(".thread .attempt h3, .thread .gap, .thread .gap a");
+    let (titles, gaps): (Vec<_>, Vec<_>) =
+        parts.into_iter().partition(|(text, _)| text.starts_with("Attempt "));
+    let number = |(text, _): (String, String)| text.split(' ').nth(1).and_then(|n| n.parse().ok());
+    (titles.into_iter().map(|title| number(title).expect("a number")).collect(), gaps)
+}
+
 async fn every_record_of_a_long_history_can_be_reached(db: TestDatabase) {
     let mut desk = Desk::configured(db, TYPE).await;
     let (id, _) = long(&mut desk, r#"{"order_id":"huge-1"}"#).await;
     let mut vera = desk.signed_in(Role::Viewer).await;
     let start = vera.get(&format!("/operations/{id}")).await.expect(200);
-    let numbers = |page: &Reply| -> Vec<usize> {
-        let titles = page.all(".thread .attempt h3").into_iter();
-        titles
-            .map(|(text, _)| text.split(' ').nth(1).and_then(|n| n.parse().ok()).expect("a number"))
-            .collect()
-    };
-    let mut seen: BTreeSet<usize> = numbers(&start).into_iter().filter(|number| *number > 1_000).collect();
+    let (numbers, _) = read(&start);
+    let mut seen: BTreeSet<usize> = numbers.into_iter().filter(|number| *number > 1_000).collect();
     assert_eq!(seen.len(), 20);
     let mut place = start.all(".thread .gap a")[0].1.clone();
     let mut pages = 0;
     loop {
         let page = vera.get(&place).await.expect(200);
-        for number in numbers(&page) {
+        let (numbers, gaps) = read(&page);
+        for number in numbers {
             assert!(seen.insert(number), "attempt {number} is there twice");
         }
         pages += 1;
-        let gaps = page.all(".thread .gap");
         assert!(gaps.iter().any(|(text, _)| text.ends_with("later records are not shown. Show the latest")));
-        let earlier = page.all(".thread .gap a").into_iter().find(|(_, href)| href.contains("before="));
-        match earlier {
+        match gaps.into_iter().find(|(_, href)| href.contains("before=")) {
             Some((_, href)) => place = href,
             None => {
                 assert_eq!(page.first(".thread li h3"), "Received");

@@ -10,7 +10,7 @@ use dead_letter_office::domain::actor::{Actor, Right, Rights, Role, Roles, Scope
 
 use crate::support::app::by_root;
 use crate::support::databases::{TestDatabase, on_both};
-use crate::support::desk::{Desk, PASSWORD, Person};
+use crate::support::desk::{Desk, PASSWORD};
 use crate::support::routes::routes;
 
 on_both!(
@@ -285,7 +285,8 @@ async fn a_role_that_the_file_no_longer_has_means_no_rights(db: TestDatabase) {
     // The same database and the same session, after a start with a file that does not have it.
     let cookie = nina.cookie;
     let after = desk.restarted("").await;
-    let mut nina = Person { desk: &after, cookie };
+    let mut nina = after.nobody();
+    nina.cookie = cookie;
     let mut wrong = Vec::new();
     for (method, path, _, needs) in PAGES.iter().filter(|(.., needs)| !needs.is_empty()) {
         let path = path.replace("{id}", "0198c0de-0000-7000-8000-000000000001");

@@ -190,7 +190,7 @@ impl Desk {
     }
 
     pub(crate) fn nobody(&self) -> Person<'_> {
-        Person { desk: self, cookie: None }
+        Person { desk: self, cookie: None, known: None }
     }
 
     /// A call of the API.
@@ -223,6 +223,8 @@ impl Desk {
 pub(crate) struct Person<'d> {
     pub(crate) desk: &'d Desk,
     pub(crate) cookie: Option<String>,
+    /// A session's cookie and its token, which stays what it is.
+    known: Option<(String, String)>,
 }
 
 impl Person<'_> {
@@ -255,7 +257,14 @@ impl Person<'_> {
 
     /// The session's token, as the page of the own account has it.
     pub(crate) async fn csrf(&mut self) -> String {
-        self.get("/account").await.expect(200).field("csrf")
+        if let (Some((cookie, csrf)), Some(now)) = (&self.known, &self.cookie)
+            && cookie == now
+        {
+            return csrf.clone();
+        }
+        let csrf = self.get("/account").await.expect(200).field("csrf");
+        self.known = self.cookie.clone().map(|cookie| (cookie, csrf.clone()));
+        csrf
     }
 
     pub(crate) async fn sign_in(&mut self, name: &str, password: &str) -> Reply {
