@@ -1,4 +1,4 @@
-//! MFA: codes of an app, recovery codes, the half-open door, and what needs a fresh sign-in.
+//! MFA: codes of an app, recovery codes, the half-open door, and a fresh sign-in with both factors.
 
 mod coming_and_going;
 mod demanded;
