@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus};
 use crate::domain::operation::OperationState;
 use crate::domain::time::Timestamp;
-use crate::domain::words::{self, Facts, Settles};
+use crate::domain::words::{self, Facts};
 use crate::engine::thread::{Entry, Knowledge, Thread};
 use crate::store::attempts::AttemptRow;
 use crate::store::dead_letters::DeadLetterRow;
@@ -81,6 +81,7 @@ fn knowledge(thread: &Thread) -> String {
     let destination = words::destination_name(&step.destination);
     let (word, known) = match thread.knowledge() {
         Knowledge::DoneThere(known) => ("done there", known),
+        Knowledge::Recorded(known) => ("recorded as done", known),
         Knowledge::NotThere(known) => ("not there", known),
         Knowledge::CannotTell(known) => ("cannot tell", known),
         Knowledge::NeverReached => {
@@ -252,11 +253,8 @@ pub(super) fn letter_sentence(
         error: Some(letter.error.as_str()).filter(|error| !error.is_empty()),
     };
     let step = thread.steps.iter().find(|step| step.position == letter.position);
-    let done = step.is_some_and(|step| matches!(thread.knowledge_of(step), Knowledge::DoneThere(_)));
     let contract = config.destinations.get(&letter.destination).map(|known| &known.contract);
-    let sent = step.and_then(|step| thread.request(step.position, step.generation));
-    let class = contract.map(|contract| contract.class_at(sent.map(|sent| sent.first_sent_at), now));
-    let settles = Some(Settles::of(done, class));
+    let settles = step.map(|step| thread.settles(step, contract, now));
     words::dead_letter_sentence(
         letter.why,
         letter.symptom,

@@ -87,6 +87,15 @@ impl Settles {
             Some(Class::Neither) | None => Self::OtherMeans,
         }
     }
+
+    /// What to do first, where a dead letter says what it was when it was opened: what may have
+    /// happened is replayed as long as its destination recognises a repeat.
+    pub const fn first(self, action: NextAction) -> NextAction {
+        match (action, self) {
+            (NextAction::CheckDestination, Self::SameKey | Self::Repeat) => NextAction::Replay,
+            _ => action,
+        }
+    }
 }
 
 /// What happened in one attempt, and what is known after it.

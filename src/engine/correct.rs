@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::accept::{SubmitError, given_key};
 use super::actions::{self, ActionError, Request, permitted, reason, take};
 use super::draft::{Draft, Origin};
-use super::thread::{Knowledge, Thread};
+use super::thread::Thread;
 use crate::domain::actor::{Actor, Right};
 use crate::domain::attempt::Outcome;
 use crate::domain::operation::{NewOperation, OperationState, StepState};
@@ -336,9 +336,7 @@ fn in_the_way(
                 return Err(Uncorrectable::MayHaveHappened { step: step.name.clone() });
             }
             // An answer that came late may say so.
-            StepState::Pending | StepState::Failed
-                if matches!(thread.knowledge_of(step), Knowledge::DoneThere(_)) =>
-            {
+            StepState::Pending | StepState::Failed if thread.knowledge_of(step).is_done() => {
                 return Err(step_done());
             }
             StepState::Pending | StepState::Failed | StepState::Skipped => {}

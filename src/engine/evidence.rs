@@ -30,10 +30,18 @@ pub struct Reader<'a> {
 /// At what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// At the payload as it was handed in.
-    Payload,
-    /// At the body of an answer as it came, by its attempt's number.
-    Answer(i64),
+    /// At the payload as a file.
+    Payload {
+        /// To the byte; or without what is private.
+        whole: bool,
+    },
+    /// At the body of an answer as a file.
+    Answer {
+        /// Its attempt's.
+        number: i64,
+        /// As it came; or without what is private.
+        whole: bool,
+    },
     /// At all evidence as a document, with or without what is private.
     Export {
         /// Nothing is hidden in it.
@@ -44,7 +52,7 @@ pub enum Look {
 impl Look {
     fn rights(self) -> &'static [Right] {
         match self {
-            Self::Payload | Self::Answer(_) => &[Right::ViewPayload],
+            Self::Payload { .. } | Self::Answer { .. } => &[Right::ViewPayload],
             Self::Export { whole: false } => &[Right::Export],
             Self::Export { whole: true } => &[Right::Export, Right::ViewPayload],
         }
@@ -52,15 +60,19 @@ impl Look {
 
     fn action(self) -> &'static str {
         match self {
-            Self::Payload | Self::Answer(_) => "view_payload",
-            Self::Export { .. } => "export",
+            Self::Payload { whole: true } | Self::Answer { whole: true, .. } => "view_payload",
+            Self::Payload { .. } | Self::Answer { .. } | Self::Export { .. } => "export",
         }
     }
 
     fn detail(self) -> String {
         match self {
-            Self::Payload => "the payload, as a file".to_owned(),
-            Self::Answer(number) => format!("the answer to attempt {number}, as a file"),
+            Self::Payload { whole: true } => "the payload, as a file".to_owned(),
+            Self::Payload { whole: false } => "the payload as a file, private values hidden".to_owned(),
+            Self::Answer { number, whole: true } => format!("the answer to attempt {number}, as a file"),
+            Self::Answer { number, whole: false } => {
+                format!("the answer to attempt {number} as a file, private values hidden")
+            }
             Self::Export { whole: true } => "all evidence as JSON, with private values".to_owned(),
             Self::Export { whole: false } => "all evidence as JSON, private values hidden".to_owned(),
         }
@@ -157,6 +169,7 @@ impl Evidence {
         let url = config.server.public_url.as_str();
         let (state, known) = match thread.knowledge() {
             Knowledge::DoneThere(known) => ("done_there", Some(known)),
+            Knowledge::Recorded(known) => ("recorded", Some(known)),
             Knowledge::NotThere(known) => ("not_there", Some(known)),
             Knowledge::CannotTell(known) => ("cannot_tell", Some(known)),
             Knowledge::NeverReached => ("never_reached", None),

@@ -10,6 +10,7 @@ use crate::domain::actor::{Actor, Right};
 use crate::domain::attempt::{Cause, StoredRequest, Waiver};
 use crate::domain::verdict::{CheckName, Verdict};
 use crate::gate::Gate;
+use crate::gate::examine::NEW_KEY;
 
 /// How an action would go at this moment.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct Preview {
     pub firm: Vec<CheckName>,
     /// What would be sent under the present key; or why it cannot be built, for people.
     pub request: Result<StoredRequest, String>,
+    /// What would be sent under a new one, for which [`NEW_KEY`] stands.
+    pub anew: Result<StoredRequest, String>,
     /// Everything that is known of the operation.
     pub thread: Thread,
 }
@@ -48,11 +51,20 @@ impl Preview {
             .collect();
         Ok(Self {
             request: gate.request(&mut tx, &examined.facts).await?,
+            anew: gate.request_anew(&mut tx, &examined.facts).await?,
             verdict: verdict(&examined, &thread),
             waivable,
             firm,
             thread,
         })
+    }
+
+    /// Whether a key goes out with it, so that it matters which one; also where that is not known.
+    pub fn has_key(&self) -> bool {
+        let Ok(request) = &self.anew else { return true };
+        let mut texts =
+            request.headers.iter().map(|(_, value)| value).chain([&request.url]).chain(&request.body);
+        texts.any(|text| text.contains(NEW_KEY))
     }
 
     /// What an override of a dead letter of this operation is decided on; absent when it has none of

@@ -277,10 +277,17 @@ pub(super) async fn carry_out(
     Ok(answer)
 }
 
-/// Why nothing is sent for a dead letter that a person closed.
+/// Why nothing is sent for a dead letter that a person closed. What was recorded as done lets the
+/// steps behind it go on.
 pub fn closed(how: Resolution, letter: &DeadLetterRow) -> String {
+    let what = match how {
+        Resolution::CompletedAtDestination => "this step is not sent again",
+        Resolution::FixedElsewhere | Resolution::Duplicate | Resolution::NotNeeded => {
+            "nothing is sent from here any more"
+        }
+    };
     format!(
-        "{} closed this dead letter as {}, so nothing is sent from here any more.",
+        "{} closed this dead letter as {}, so {what}.",
         letter.closed_by.as_deref().unwrap_or("Somebody"),
         how.as_str().replace('_', " ")
     )

@@ -4,11 +4,14 @@
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::domain::attempt::Outcome;
+use crate::domain::attempt::{Cause, Outcome};
 use crate::domain::classify::Symptom;
+use crate::domain::contract::Contract;
 use crate::domain::dead_letter::Resolution;
+use crate::domain::operation::StepState;
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::KnownResult;
+use crate::domain::words::Settles;
 use crate::store::attempts::{self, AttemptRow};
 use crate::store::audit::{self, AuditRow};
 use crate::store::dead_letters::{self, DeadLetterRow};
@@ -44,12 +47,30 @@ pub struct Thread {
 pub enum Knowledge {
     /// The effect is there.
     DoneThere(KnownResult),
+    /// A person says that the effect is there.
+    Recorded(KnownResult),
     /// It answered, and the effect is not there.
     NotThere(KnownResult),
     /// Something was sent and nobody knows what became of it.
     CannotTell(KnownResult),
     /// Nothing that was sent can have arrived.
     NeverReached,
+}
+
+impl Knowledge {
+    /// The effect counts as being there.
+    pub fn is_done(&self) -> bool {
+        matches!(self, Self::DoneThere(_) | Self::Recorded(_))
+    }
+}
+
+/// A send that a person had made in spite of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overridden<'a> {
+    /// Who.
+    pub by: &'a str,
+    /// What was sent before it was unaccounted for: it may have happened as well.
+    pub twice: bool,
 }
 
 /// One entry of the thread, in the API's shape.
@@ -145,9 +166,10 @@ impl Thread {
         if let Some(letter) = self.letters.iter().find(|letter| {
             letter.position == step.position && letter.resolution == Some(Resolution::CompletedAtDestination)
         }) {
-            return Knowledge::DoneThere(KnownResult {
+            let by = letter.closed_by.as_deref().unwrap_or("somebody");
+            return Knowledge::Recorded(KnownResult {
                 at: letter.closed_at.unwrap_or(letter.opened_at),
-                how: format!("Recorded by {}.", letter.closed_by.as_deref().unwrap_or("somebody")),
+                how: format!("{by} recorded it as done."),
                 answer: letter.reason.clone(),
                 reference: letter.reference.clone(),
             });
@@ -162,18 +184,28 @@ impl Thread {
                 reference: None,
             });
         }
-        let unknown = tries
-            .iter()
-            .rev()
-            .find(|attempt| matches!(attempt.outcome, Outcome::Uncertain | Outcome::Running));
-        if let Some(attempt) = unknown {
-            let how = match attempt.outcome {
-                Outcome::Running => format!("Attempt {} is under way.", attempt.number),
-                _ => format!("Attempt {} was sent and no clear answer came back.", attempt.number),
-            };
+        let sends = || tries.iter().rev().filter(|attempt| attempt.asked.is_none());
+        if let Some(attempt) = sends().find(|attempt| attempt.outcome == Outcome::Running) {
+            return Knowledge::CannotTell(learned(
+                attempt,
+                format!("Attempt {} is under way.", attempt.number),
+            ));
+        }
+        // Whether something is unaccounted for is for the step to say, as the gate reads it: an absence
+        // that was proved settles the sends before it, and a question that brought nothing unsettles none.
+        if step.state == StepState::Uncertain
+            && let Some(attempt) = sends().find(|attempt| attempt.outcome == Outcome::Uncertain)
+        {
+            let how = format!("Attempt {} was sent and no clear answer came back.", attempt.number);
             return Knowledge::CannotTell(learned(attempt, how));
         }
-        match tries.iter().rev().find(|attempt| attempt.status.is_some()) {
+        let absent = |attempt: &AttemptRow| attempt.symptom == Some(Symptom::Absent);
+        let last =
+            tries.iter().rev().find(|row| absent(row) || (row.asked.is_none() && row.status.is_some()));
+        match last {
+            Some(asked) if asked.asked.is_some() => {
+                Knowledge::NotThere(learned(asked, "It was asked and does not have it.".to_owned()))
+            }
             Some(refused) => {
                 let how = format!("It answered attempt {} and did not do it.", refused.number);
                 Knowledge::NotThere(learned(refused, how))
@@ -182,12 +214,45 @@ impl Thread {
         }
     }
 
+    /// What a step's destination can do about a doubt at a moment: what titles, cards, buttons and
+    /// lists go by.
+    pub fn settles(&self, step: &StepRow, contract: Option<&Contract>, now: Timestamp) -> Settles {
+        let first = self.request(step.position, step.generation).map(|request| request.first_sent_at);
+        Settles::of(self.knowledge_of(step).is_done(), contract.map(|contract| contract.class_at(first, now)))
+    }
+
+    /// The send of a dead letter's step that a person had made in spite of a check, if one was made.
+    pub fn overridden(&self, letter: &DeadLetterRow) -> Option<Overridden<'_>> {
+        let position = letter.position;
+        let of_step = || self.attempts.iter().filter(move |attempt| attempt.position == position);
+        let sent = |attempt: &AttemptRow| {
+            attempt.asked.is_none() && !matches!(attempt.outcome, Outcome::NotSent | Outcome::Skipped)
+        };
+        let theirs = of_step().rev().find(|attempt| {
+            attempt.cause == Cause::Override
+                && sent(attempt)
+                && attempt.started_at >= letter.opened_at
+                && letter.closed_at.is_none_or(|closed| attempt.started_at <= closed)
+        })?;
+        let id = theirs.id;
+        let before = || of_step().take_while(move |attempt| attempt.id != id);
+        // An absence settles what was sent under the key that was asked about.
+        let settled = |doubt: &AttemptRow| {
+            before().skip_while(|attempt| attempt.id != doubt.id).any(|attempt| {
+                attempt.symptom == Some(Symptom::Absent) && attempt.generation == doubt.generation
+            })
+        };
+        let mut doubts = before().filter(|attempt| sent(attempt) && attempt.outcome == Outcome::Uncertain);
+        Some(Overridden { by: &theirs.requested_by, twice: doubts.any(|doubt| !settled(doubt)) })
+    }
+
     /// The known result in a verdict's shape; absent when nothing is known of an effect.
     pub fn known_result(&self) -> Option<KnownResult> {
         match self.knowledge() {
-            Knowledge::DoneThere(result) | Knowledge::NotThere(result) | Knowledge::CannotTell(result) => {
-                Some(result)
-            }
+            Knowledge::DoneThere(result)
+            | Knowledge::Recorded(result)
+            | Knowledge::NotThere(result)
+            | Knowledge::CannotTell(result) => Some(result),
             Knowledge::NeverReached => None,
         }
     }

@@ -221,7 +221,8 @@ fn key_window_open(facts: &WorkRow, contract: Option<&Contract>, now: Timestamp)
         verdict,
         format!(
             "{} stopped recognising our key at {}: a resend could happen a second time. Have \
-             it asked whether it happened, record what you find out, or ask an approver to override.",
+             it asked whether it happened, record what you find out, or have it sent again anyway by somebody who \
+             holds the right to override.",
             there(facts),
             words::moment(until)
         ),
@@ -246,7 +247,7 @@ fn outcome_known(facts: &WorkRow, contract: Option<&Contract>, now: Timestamp) -
             VerdictKind::LookUpFirst,
             format!(
                 "An earlier send may have happened, and {} must be asked before anything is sent again. \
-                 Have it asked, or ask an approver to override.",
+                 Have it asked, or sent again anyway by somebody who holds the right to override.",
                 words::destination_name(&facts.destination)
             ),
             Some(Waiver::UnknownOutcome),
@@ -255,7 +256,8 @@ fn outcome_known(facts: &WorkRow, contract: Option<&Contract>, now: Timestamp) -
             VerdictKind::NeedsOverride,
             format!(
                 "An earlier send may have happened, and {} can neither recognise a repeat nor be asked. \
-                 Find out by other means and record it as completed, or ask an approver to override.",
+                 Find out by other means and record it as completed, or have it sent again anyway by somebody who \
+                 holds the right to override.",
                 words::destination_name(&facts.destination)
             ),
             Some(Waiver::UnknownOutcome),
@@ -265,7 +267,9 @@ fn outcome_known(facts: &WorkRow, contract: Option<&Contract>, now: Timestamp) -
 
 fn within_caps(facts: &WorkRow, policy: &RetryPolicy, ask: &Ask<'_>, now: Timestamp) -> Finding {
     if !ask.automatic {
-        return passes("The caps bind only the engine; a person asked for this.");
+        return passes(
+            "Does not apply: they are for the engine\u{2019}s own tries, and a person asked for this.",
+        );
     }
     if facts.tries >= i64::from(policy.attempts) {
         return fails(

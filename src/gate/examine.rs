@@ -1,6 +1,8 @@
 //! The checks without a permit: for forms, previews, and the immediate verdict of a person's
 //! action, in the transaction that writes the row of work.
 
+use uuid::Uuid;
+
 use super::checks::{self, Ask, Examination};
 use super::{Gate, GateError, ledger, render, settle, steps};
 use crate::domain::attempt::{Cause, StoredRequest, Waiver};
@@ -11,6 +13,9 @@ use crate::domain::retry::RetryPolicy;
 use crate::domain::verdict::{KnownResult, Run, Verdict, VerdictKind};
 use crate::store::work::{NewWork, WorkRow};
 use crate::store::{Tx, operations, work};
+
+/// What stands for a key that is not made yet.
+pub const NEW_KEY: &str = "(a new key)";
 
 /// What is known of an operation that somebody wants sent, and what the checks say of it.
 #[derive(Debug)]
@@ -47,6 +52,24 @@ impl Gate {
     ) -> Result<Result<StoredRequest, String>, GateError> {
         let steps = operations::steps(tx, &[facts.operation_id]).await?;
         Ok(render::preview(self, facts, &render::saved(&steps, facts)))
+    }
+
+    /// The same under a key that is not made yet: [`NEW_KEY`] stands where that would.
+    pub async fn request_anew(
+        &self,
+        tx: &mut Tx,
+        facts: &WorkRow,
+    ) -> Result<Result<StoredRequest, String>, GateError> {
+        let key = DestinationKey(Uuid::max());
+        let fresh = WorkRow { step_key: key, method: None, ..facts.clone() };
+        let made = self.request(tx, &fresh).await?;
+        let told = |text: String| text.replace(&key.to_string(), NEW_KEY);
+        Ok(made.map(|made| StoredRequest {
+            method: made.method,
+            url: told(made.url),
+            headers: made.headers.into_iter().map(|(name, value)| (name, told(value))).collect(),
+            body: made.body.map(told),
+        }))
     }
 
     /// Puts an examined operation back to work. False when it is there already.

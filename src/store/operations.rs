@@ -376,6 +376,38 @@ pub async fn payload(tx: &mut Tx, operation: Uuid) -> Result<Option<String>, Sto
     Ok(on!(tx, c => sqlx::query_scalar(SQL).bind(operation).fetch_optional(c).await)?)
 }
 
+/// When a step was first sent under its present key.
+#[derive(Clone, Copy, Debug)]
+pub struct FirstSend {
+    /// Its operation.
+    pub operation_id: Uuid,
+    /// The step's place.
+    pub position: i64,
+    /// When.
+    pub at: Timestamp,
+}
+
+from_row!(FirstSend { operation_id, position, at });
+
+/// The first sends of operations' steps, in no order; a step that was never sent has none.
+pub async fn first_sends(tx: &mut Tx, operations: &[Uuid]) -> Result<Vec<FirstSend>, StoreError> {
+    const SQL: &str = "SELECT s.operation_id, s.position, r.first_sent_at AS at FROM steps s JOIN requests r \
+        ON r.operation_id = s.operation_id AND r.position = s.position AND r.generation = s.generation \
+        WHERE s.operation_id IN ";
+    let mut found = Vec::with_capacity(operations.len());
+    for ids in operations.chunks(MAX_ROWS) {
+        let sql = format!("{SQL}{}", placeholders(1, ids.len()));
+        found.extend(on!(&mut *tx, c => {
+            let mut query = sqlx::query_as::<_, FirstSend>(AssertSqlSafe(sql));
+            for id in ids {
+                query = query.bind(*id);
+            }
+            query.fetch_all(c).await?
+        }));
+    }
+    Ok(found)
+}
+
 /// The requests made for an operation, in order.
 pub async fn requests(tx: &mut Tx, operation: Uuid) -> Result<Vec<RequestRow>, StoreError> {
     const SQL: &str = "SELECT position, generation, key, first_sent_at, method, url, headers, \

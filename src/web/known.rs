@@ -20,6 +20,11 @@ impl CheckRow {
     pub fn question(&self) -> &'static str {
         labels::check(self.name)
     }
+
+    /// Nothing was checked: it is for the engine's own tries.
+    pub fn is_moot(&self) -> bool {
+        self.name == CheckName::WithinCaps && self.passed
+    }
 }
 
 /// What is known at the destination about one step.
@@ -27,12 +32,21 @@ impl CheckRow {
 pub enum Known {
     /// The effect is there.
     DoneThere,
+    /// A person says that the effect is there.
+    Recorded,
     /// It was asked, and the effect is not there.
     NotThere,
     /// Nobody can say.
     CannotTell,
     /// Nothing was ever sent that could have arrived.
     NeverReached,
+}
+
+impl Known {
+    /// The effect counts as being there.
+    pub fn is_done(self) -> bool {
+        matches!(self, Self::DoneThere | Self::Recorded)
+    }
 }
 
 /// The card "What the destination knows".
@@ -52,4 +66,14 @@ pub struct Knowledge {
     pub lag: Option<String>,
     /// To ask it now.
     pub ask: Option<Button>,
+}
+
+impl Knowledge {
+    /// Whose knowledge it is: a person's word is theirs.
+    pub fn heading(&self) -> String {
+        match self.state {
+            Known::Recorded => "What is known of it".to_owned(),
+            _ => format!("What {} knows", self.destination),
+        }
+    }
 }

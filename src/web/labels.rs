@@ -49,6 +49,7 @@ marks!(Certainty in |value| words::certainty(value).label => {
 
 marks!(Known in known => {
     DoneThere: "done", "good";
+    Recorded: "person", "good";
     NotThere: "failed", "bad";
     CannotTell: "maybe", "maybe";
     NeverReached: "failed", "bad";
@@ -165,7 +166,7 @@ marks!(VerdictKind in words::verdict => {
 /// How a destination stands, in a few words.
 pub const fn stands(value: Stands) -> &'static str {
     match value {
-        Stands::Open => "in order",
+        Stands::Open => "working",
         Stands::Held => "asked us to wait",
         Stands::Failing => "failing",
         Stands::Paused => "paused",
@@ -176,6 +177,7 @@ pub const fn stands(value: Stands) -> &'static str {
 pub const fn known(value: Known) -> &'static str {
     match value {
         Known::DoneThere => "Done there",
+        Known::Recorded => "Recorded as done",
         Known::NotThere => "Not there",
         Known::CannotTell => "Cannot tell",
         Known::NeverReached => "Never reached",

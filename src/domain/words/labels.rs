@@ -348,7 +348,11 @@ pub const fn bulk_action(value: BulkAction) -> Label {
             "Replay",
             "Each is tried again with its own key, through the same checks as a replay of one.",
         ),
-        BulkAction::Resolve => label("Resolve", "Each is closed. Nothing is sent and nothing is deleted."),
+        BulkAction::Resolve => label(
+            "Resolve",
+            "Each is closed, and nothing is deleted. Recorded as completed, an operation goes on with its next step; \
+             otherwise nothing is sent.",
+        ),
         BulkAction::Assign => {
             label("Assign", "Each is assigned to one person, or to nobody. Nothing is sent.")
         }

@@ -44,7 +44,7 @@ pub fn title(symptom: Symptom) -> &'static str {
         S::Gone => "Closed for good",
         S::TooLarge => "Too large for the destination",
         S::NotProcessed => "Declined before anything was done",
-        S::Locked => "Locked at the moment",
+        S::Locked => "Locked there",
         S::Throttled => "Too much at once",
         S::Unsupported => "The destination does not offer this",
         S::Gateway => "A relay on the way had no good answer",
@@ -110,7 +110,7 @@ pub(super) fn happened(symptom: Symptom, facts: &Facts<'_>) -> String {
         S::Gone => format!("{d} no longer offers {step}"),
         S::TooLarge => format!("{d} finds the data for {step} too large"),
         S::NotProcessed => format!("{d} declined {step} before doing anything"),
-        S::Locked => format!("what {step} is about is locked at {d} at the moment"),
+        S::Locked => format!("what {step} is about was locked at {d}"),
         S::Throttled => match facts.retry_after {
             Some(wait) if !wait.is_zero() => {
                 format!("{d} had too much to do for {step} and asked us to come back in {}", span(wait))

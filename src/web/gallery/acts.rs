@@ -80,6 +80,8 @@ pub(super) fn resolve_form(w: &Words) -> ResolvePage {
         action_id: "01987c3e".into(),
         sentence: w.t(SENTENCE),
         knowledge: knowledge(w, Known::DoneThere),
+        after: w.t("Nothing is sent and nothing is deleted."),
+        record: false,
         typed: resolve::Typed {
             chosen: Some(Resolution::CompletedAtDestination),
             chosen_error: None,
@@ -102,12 +104,14 @@ pub(super) fn stakes(w: &Words) -> Stakes {
         knowledge: knowledge(w, Known::CannotTell),
         checks: checks(w, Some(CheckName::OutcomeKnown)),
         request: Ok(request(w)),
+        anew: false,
+        safe: w.t("A replay under the same key passes every check at this moment."),
     }
 }
 
 pub(super) fn override_page(w: &Words) -> OverridePage {
     OverridePage {
-        layout: layout(w, "Override", Section::DeadLetters),
+        layout: layout(w, "Send again anyway", Section::DeadLetters),
         back: back(w),
         action: format!("{ID}/override"),
         action_id: "01987c3e".into(),
@@ -115,6 +119,7 @@ pub(super) fn override_page(w: &Words) -> OverridePage {
         changed: w.some("it was tried again; other checks stand in the way"),
         stakes: stakes(w),
         approval: false,
+        has_key: true,
         same_key: w.t("The CRM still recognises our key until tomorrow 09:01 UTC: if the ticket exists, it answers with that one."),
         new_effect: w.t("The CRM takes it for something new. If the first one exists, there will be two."),
         short_id: w.t("6be2d310"),

@@ -109,6 +109,7 @@ pub(super) fn dead_letter(w: &Words) -> DeadLetterPage {
         opened: ago(200),
         sentence: w.long("The CRM took longer than 10 s to answer “create ticket”. The ticket may exist."),
         next_step: w.t("Safest next step: ask the CRM whether it has the ticket."),
+        overridden: None,
         verdict: None,
         closed: None,
         knowledge: knowledge(w, Known::CannotTell),
@@ -206,7 +207,11 @@ pub(super) fn dead_letter_closed(w: &Words) -> DeadLetterPage {
         by: w.t("anna.k"),
         at: ago(30),
         reason: Some(w.long("Found as TCK-99 in the CRM; told the customer.")),
+        then: w.some("This step is not sent again. The operation went on with “mail the customer” at Mail."),
+        correction: None,
     });
+    page.overridden =
+        w.some("Sent again by anna.k in spite of a check: the first send may also have happened.");
     page.buttons = vec![];
     page.more = vec![];
     page.handling = Handling {
@@ -235,7 +240,12 @@ pub(super) fn operation(w: &Words) -> OperationPage {
     OperationPage {
         layout: layout(w, "Order 10443: create-ticket", Section::Operations),
         private: Private::Shown(shown("masked"), ahead(540)),
-        export: Export { href: "/operations/x/evidence.json".into(), lacks: None, private: true },
+        export: Export {
+            href: "/operations/x/evidence.json".into(),
+            lacks: None,
+            private: true,
+            hidden: false,
+        },
         state: OperationState::Uncertain,
         sentence: w.t("We sent it to the CRM, and cannot tell yet whether the ticket exists."),
         ask: Some(Button::act(w.t("Ask the CRM now"), "/operations/x/ask", vec![("csrf", "x".into())])),

@@ -9,7 +9,7 @@ use crate::web::pages::approvals::{ApprovalsPage, Line};
 use crate::web::pages::correct::{ComparePage, CorrectPage, Edit, Input, Shut};
 use crate::web::tell::change::Row;
 use crate::web::tell::fields::Kind;
-use crate::web::view::{Button, Field, Reference};
+use crate::web::view::{Button, Field, Long, Reference};
 
 fn page(w: &Words, edit: Result<Edit, Shut>, problems: Vec<(String, String)>) -> CorrectPage {
     CorrectPage {
@@ -99,6 +99,7 @@ pub(super) fn approvals(w: &Words, some: bool) -> ApprovalsPage {
         reason: w.long("The CRM lost it, and the customer waits."),
         state,
         decided,
+        word: w.some("They have it already.").map(Long::line),
     };
     let decided = |state| line(state, Some((w.t("olga"), ago(90))));
     let states = [RequestState::Approved, RequestState::Refused, RequestState::Stale];

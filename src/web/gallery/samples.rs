@@ -120,6 +120,7 @@ pub(super) fn knowledge(words: &Words, state: Known) -> Knowledge {
         Known::DoneThere => {
             "The CRM found a ticket with our reference when the engine asked it, and its data is the same."
         }
+        Known::Recorded => "Anna.k recorded it as done.",
         Known::NotThere => {
             "The CRM was asked for our reference and has no such ticket. Older answers have all arrived by now."
         }

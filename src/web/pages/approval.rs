@@ -164,7 +164,7 @@ async fn page(
         at: When::at(row.requested_at, tale.seen()),
         reason: Long::line(tale.mask.text(&row.reason)),
         mode: words::override_mode(row.mode),
-        stakes: Stakes::of(&case, &tale),
+        stakes: Stakes::of(&case, &tale, Some(row.mode)),
         offer,
     })
 }

@@ -59,6 +59,8 @@ pub struct Line {
     pub state: RequestState,
     /// Who decided, and when.
     pub decided: Option<(String, When)>,
+    /// What they said to it.
+    pub word: Option<Long>,
 }
 
 /// The list's route.
@@ -95,6 +97,7 @@ async fn show(State(web): State<Web>, who: Signed) -> Result<Response, Failure> 
             at: When::at(row.requested_at, seen),
             reason: Long::line(mask.text(&row.reason)),
             state: row.state,
+            word: row.word.as_deref().map(|word| Long::line(mask.text(word))),
             decided: row.decided_by.clone().zip(row.decided_at.map(|at| When::at(at, seen))),
         })
     };

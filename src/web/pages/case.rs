@@ -7,6 +7,8 @@ use uuid::Uuid;
 
 use super::verdict::{KnownView, RunView, VerdictPage, VerdictView};
 use crate::domain::actor::Right;
+use crate::domain::attempt::StoredRequest;
+use crate::domain::dead_letter::DeadLetterStatus;
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::{Check, CheckName, Verdict, VerdictKind};
 use crate::domain::words;
@@ -17,7 +19,7 @@ use crate::store::dead_letters::{self, DeadLetterRow};
 use crate::web::Web;
 use crate::web::failure::Failure;
 use crate::web::guard::{Fields, Signed};
-use crate::web::known::{CheckRow, Knowledge};
+use crate::web::known::CheckRow;
 use crate::web::page::{Layout, Section, render_as};
 use crate::web::tell::{Tale, card, list, request, sentence};
 use crate::web::timeline::Request;
@@ -81,10 +83,7 @@ impl Case {
 
     /// What would be sent, as far as it may be shown; or why it cannot be built.
     pub(super) fn request(&self, tale: &Tale<'_>) -> Result<Request, String> {
-        match &self.preview.request {
-            Ok(stored) => Ok(request::to_send(tale, stored)),
-            Err(why) => Err(tale.mask.text(why)),
-        }
+        shown(tale, &self.preview.request)
     }
 
     /// Why nothing can be sent from here at all, whatever is waived. The right that is missing
@@ -106,16 +105,42 @@ impl Case {
         self.request(tale).err()
     }
 
-    /// What helps where a replay does not: everything but the replay.
-    pub(super) fn instead(&self, tale: &Tale<'_>, knowledge: &Knowledge) -> Vec<Button> {
-        let (bar, more) = card::buttons(tale, &self.letter, knowledge);
-        bar.into_iter().chain(more).filter(|button| !button.href.ends_with("/replay")).collect()
+    /// What helps where a replay does not: its destination's page where that is paused, and everything
+    /// but the replay.
+    pub(super) fn instead(&self, web: &Web, who: &Signed, tale: &Tale<'_>) -> Vec<Button> {
+        let step = tale.step(self.letter.position);
+        let fields = vec![("csrf", who.csrf.clone()), ("action_id", action_id(web, None))];
+        let mut knowledge = card::knowledge_of(tale, step);
+        knowledge.ask = card::question(tale, step, fields, Some(self.letter.id));
+        let (bar, more) = card::buttons(tale, &self.letter, &knowledge, false);
+        let others = bar.into_iter().chain(more).filter(|button| !button.href.ends_with("/replay"));
+        let resume = self.paused(tale).then(|| card::resume(tale, &self.letter.destination));
+        resume.into_iter().chain(others).collect()
+    }
+
+    /// Nothing is sent before its destination is resumed.
+    fn paused(&self, tale: &Tale<'_>) -> bool {
+        self.letter.status == DeadLetterStatus::Open
+            && self.preview.firm.contains(&CheckName::DestinationOpen)
+            && tale.destination(&self.letter.destination).is_some()
+    }
+
+    /// The same under a new key.
+    pub(super) fn anew(&self, tale: &Tale<'_>) -> Result<Request, String> {
+        shown(tale, &self.preview.anew)
     }
 
     /// The reasons that somebody gave lately for such an action.
     pub(super) async fn recent(web: &Web, who: &Signed, action: &str) -> Result<Vec<String>, Failure> {
         let mut tx = web.engine.db().read().await?;
         Ok(recent_reasons(&mut tx, &who.user.name, action).await?)
+    }
+}
+
+fn shown(tale: &Tale<'_>, stored: &Result<StoredRequest, String>) -> Result<Request, String> {
+    match stored {
+        Ok(stored) => Ok(request::to_send(tale, stored)),
+        Err(why) => Err(tale.mask.text(why)),
     }
 }
 
@@ -168,7 +193,7 @@ pub(super) async fn answer(web: &Web, who: &Signed, id: &str, verdict: Verdict) 
     let tale = case.tale(web, who);
     let helps = match verdict.verdict {
         VerdictKind::LookUpFirst | VerdictKind::NeedsOverride | VerdictKind::Refused => {
-            case.instead(&tale, &card::knowledge(&tale))
+            case.instead(web, who, &tale)
         }
         _ => Vec::new(),
     };

@@ -22,7 +22,7 @@ use crate::web::page::{Layout, Section, render, render_as};
 use crate::web::tell::change::{self, Row};
 use crate::web::tell::fields::{self, Kind, Leaf};
 use crate::web::tell::mask::HIDDEN;
-use crate::web::tell::{Tale, card, list};
+use crate::web::tell::{Tale, list};
 use crate::web::typed;
 use crate::web::view::{Button, Field, Reference, grouped};
 
@@ -240,7 +240,7 @@ async fn page(
         action_id: case::action_id(web, sent),
         sentence: case.sentence(&tale),
         edit: edit.map_err(|why| {
-            let instead = case.instead(&tale, &card::knowledge(&tale));
+            let instead = case.instead(web, who, &tale);
             let other = |button: &Button| !button.href.ends_with("/correct");
             Shut { why, instead: instead.into_iter().filter(other).collect() }
         }),

@@ -19,6 +19,7 @@ use crate::domain::operation::Severity;
 use crate::domain::words;
 use crate::engine::excerpt::Excerpt;
 use crate::store::dead_letters::{self, DeadLetterRow};
+use crate::store::destinations;
 use crate::store::history::Place;
 use crate::web::Web;
 use crate::web::failure::Failure;
@@ -71,6 +72,12 @@ pub(super) async fn page(
     let tale = if private.is_shown() { tale.unmasked() } else { tale };
     let related = facts::related(&mut tx, config, thread, &tale, Some(id)).await?;
     let handling = handling::load(web, &mut tx, who, thread, &letter, sent).await?;
+    let paused = letter.status == DeadLetterStatus::Open
+        && tale.destination(&letter.destination).is_some()
+        && destinations::all(&mut tx)
+            .await?
+            .iter()
+            .any(|row| row.name == letter.destination && row.paused_at.is_some());
     drop(tx);
     let [sentence, next_step] = sentence::dead_letter_now(&tale, &letter);
     let step = tale.step(letter.position);
@@ -79,7 +86,7 @@ pub(super) async fn page(
         let fields = vec![("csrf", who.csrf.clone()), ("action_id", case::action_id(web, None))];
         knowledge.ask = card::question(&tale, step, fields, Some(letter.id));
     }
-    let (buttons, more) = card::buttons(&tale, &letter, &knowledge);
+    let (buttons, more) = card::buttons(&tale, &letter, &knowledge, paused);
     // Every action stands in the one bar.
     knowledge.ask = None;
     let page = DeadLetterPage {
@@ -93,8 +100,13 @@ pub(super) async fn page(
             DeadLetterStatus::Replaying => {
                 "It is being tried again now. The attempt appears below when it ends.".to_owned()
             }
+            _ if paused => {
+                let place = words::capitalised(&words::destination_name(&letter.destination));
+                format!("{place} is paused: nothing is sent there until it is resumed. {next_step}")
+            }
             _ => next_step,
         },
+        overridden: sentence::overridden(&tale, &letter),
         verdict: None,
         closed: closed(&letter, &tale),
         knowledge,
@@ -130,6 +142,14 @@ fn closed(letter: &DeadLetterRow, tale: &Tale<'_>) -> Option<Closed> {
             (None, Some(reference)) => Some(Long::line(format!("Reference there: {reference}"))),
             (None, None) => None,
         },
+        then: (letter.resolution == Some(Resolution::CompletedAtDestination))
+            .then(|| sentence::recorded(tale, letter.position, true)),
+        correction: tale
+            .thread
+            .operation
+            .corrected_by
+            .filter(|_| letter.status == DeadLetterStatus::Corrected)
+            .map(|id| Reference::here("The correction that took its place", format!("/operations/{id}"))),
     })
 }
 
@@ -151,6 +171,8 @@ pub struct DeadLetterPage {
     pub sentence: Long,
     /// The safest next step, from the catalogue.
     pub next_step: String,
+    /// That a person had it sent in spite of a check, and what that may mean.
+    pub overridden: Option<String>,
     /// The answer to what was just asked for.
     pub verdict: Option<VerdictView>,
     /// How it was closed; absent while it is open.
@@ -204,6 +226,10 @@ pub struct Closed {
     pub at: When,
     /// In their words.
     pub reason: Option<Long>,
+    /// What that means for the steps behind it.
+    pub then: Option<String>,
+    /// The operation that took its place.
+    pub correction: Option<Reference>,
 }
 
 /// The payload as far as the reader may see it.

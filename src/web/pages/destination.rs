@@ -68,6 +68,13 @@ pub struct DestinationPage {
     pub reason: Field,
 }
 
+impl DestinationPage {
+    /// Nothing is sent there before somebody resumes it, which is then the first thing to do.
+    pub fn is_paused(&self) -> bool {
+        self.it.stands == Stands::Paused
+    }
+}
+
 /// So many dead letters, as a list.
 #[derive(Clone, Debug)]
 pub struct Tally {

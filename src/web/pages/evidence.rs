@@ -1,5 +1,6 @@
-//! Evidence that is taken out of the desk, private values included. Each is a form and no link, since
-//! each is written down, and looking at a page writes nothing.
+//! Evidence that is taken out of the desk. Private values go along only while they are shown to the
+//! session. Each is a form and no link, since each is written down, and looking at a page writes
+//! nothing.
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -8,13 +9,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use uuid::Uuid;
 
+use super::shown;
 use crate::domain::actor::Right;
 use crate::engine::evidence::{Evidence, Look, Reader, forget_foreign_text, looked};
 use crate::engine::thread::Thread;
 use crate::store::{attempts, operations};
 use crate::web::Web;
 use crate::web::failure::Failure;
-use crate::web::guard::Posted;
+use crate::web::guard::{Posted, Signed};
 use crate::web::tell::mask::Mask;
 
 /// The forms' routes.
@@ -32,7 +34,8 @@ async fn evidence(
     posted: Posted,
 ) -> Result<Response, Failure> {
     let id = parsed(&id)?;
-    let whole = posted.fields.ticked("whole");
+    posted.who.require(Right::Export)?;
+    let whole = posted.fields.ticked("whole") && !hidden(&web, &posted.who, id).await?.hides_something();
     record(&web, &posted, id, Look::Export { whole }).await?;
     let (config, now) = (web.engine.config(), web.engine.ambient().now());
     let mut tx = web.engine.db().read().await?;
@@ -56,20 +59,27 @@ async fn evidence(
     Ok(file("application/json", &format!("evidence-{id}.json"), text))
 }
 
-/// The payload to the byte.
+/// The payload: to the byte, or laid out without what is private.
 async fn payload(
     State(web): State<Web>,
     Path(id): Path<String>,
     posted: Posted,
 ) -> Result<Response, Failure> {
+    posted.who.require(Right::ViewPayload)?;
     let id = parsed(&id)?;
-    record(&web, &posted, id, Look::Payload).await?;
+    let mask = hidden(&web, &posted.who, id).await?;
+    let whole = !mask.hides_something();
+    record(&web, &posted, id, Look::Payload { whole }).await?;
     let mut tx = web.engine.db().read().await?;
     let body = operations::payload(&mut tx, id).await?.ok_or(Failure::NotFound)?;
-    Ok(file(TEXT, &format!("payload-{id}.txt"), body))
+    Ok(if whole {
+        file(TEXT, &format!("payload-{id}.txt"), body)
+    } else {
+        file(TEXT, &format!("payload-{id}-masked.txt"), mask.payload(&body, usize::MAX).text)
+    })
 }
 
-/// The body of an answer as it came.
+/// The body of an answer: as it came, or laid out without what is private.
 async fn answer(
     State(web): State<Web>,
     Path((id, attempt)): Path<(String, String)>,
@@ -82,8 +92,32 @@ async fn answer(
     drop(tx);
     let (number, body) =
         found.and_then(|row| Some((row.number, row.answer_body?))).ok_or(Failure::NotFound)?;
-    record(&web, &posted, id, Look::Answer(number)).await?;
-    Ok(file(TEXT, &format!("answer-{attempt}.txt"), body))
+    let mask = hidden(&web, &posted.who, id).await?;
+    if mask.is_blind() {
+        let why = "What is private in it is not known any more, since the payload was erased. Have everything \
+                   shown first, with a reason.";
+        return Err(Failure::Conflict(why.to_owned()));
+    }
+    let whole = !mask.hides_something();
+    record(&web, &posted, id, Look::Answer { number, whole }).await?;
+    Ok(if whole {
+        file(TEXT, &format!("answer-{attempt}.txt"), body)
+    } else {
+        file(TEXT, &format!("answer-{attempt}-masked.txt"), mask.body(&body))
+    })
+}
+
+/// What must not leave the desk with an operation at this moment: nothing, while its private values
+/// are shown to the session.
+async fn hidden(web: &Web, who: &Signed, id: Uuid) -> Result<Mask, Failure> {
+    let now = web.engine.ambient().now();
+    let mut tx = web.engine.db().read().await?;
+    if shown::until(&mut tx, who, id, now).await?.is_some() {
+        return Ok(Mask::default());
+    }
+    let operation = operations::by_id(&mut tx, id).await?.ok_or(Failure::NotFound)?;
+    let payload = operations::payload(&mut tx, id).await?;
+    Ok(Mask::of(web.engine.config(), &operation.kind, payload.as_deref()))
 }
 
 fn parsed(id: &str) -> Result<Uuid, Failure> {

@@ -100,7 +100,8 @@ async fn page(web: &Web, who: &Signed, id: Uuid, before: Option<Place>) -> Resul
         export: Export {
             href: format!("{path}/evidence.json"),
             lacks: (!role.may(Right::Export)).then(|| labels::lacks(Right::Export, role)),
-            private: hides && role.may(Right::ViewPayload),
+            private: unmasked,
+            hidden: hides && !unmasked,
         },
         episodes: thread.letters.iter().map(episode).collect(),
         related,
@@ -157,8 +158,10 @@ pub struct Export {
     pub href: String,
     /// The right that the reader lacks.
     pub lacks: Option<String>,
-    /// There is something private in it, which the reader may have.
+    /// What is private in it is shown to the reader at this moment, and may go along.
     pub private: bool,
+    /// It is hidden.
+    pub hidden: bool,
 }
 
 /// One dead letter of this operation.

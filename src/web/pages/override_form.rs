@@ -12,7 +12,9 @@ use super::confirm::{self, Asks};
 use crate::domain::actor::Right;
 use crate::domain::attempt::Waiver;
 use crate::domain::contract::Class;
-use crate::domain::words;
+use crate::domain::operation::StepState;
+use crate::domain::verdict::CheckName;
+use crate::domain::words::{self, Settles};
 use crate::engine::actions::{self, ActionError, OverrideMode, Request as Asked};
 use crate::engine::approvals;
 use crate::store::dead_letters::DeadLetterRow;
@@ -47,6 +49,8 @@ pub struct OverridePage {
     pub stakes: Stakes,
     /// A second person has to approve it before anything is sent.
     pub approval: bool,
+    /// A key goes out with it, so that it matters which one.
+    pub has_key: bool,
     /// What `same_key` would do here, in a sentence.
     pub same_key: String,
     /// What `new_effect` would do here, in a sentence.
@@ -76,10 +80,15 @@ pub struct Stakes {
     pub checks: Vec<CheckRow>,
     /// What will be sent; or why it cannot be built.
     pub request: Result<Request, String>,
+    /// It is what is sent under a new key.
+    pub anew: bool,
+    /// What a replay without an override would do, where no check stands in its way.
+    pub safe: String,
 }
 
 impl Stakes {
-    pub(super) fn of(case: &Case, tale: &Tale<'_>) -> Self {
+    /// `mode` is what is asked for, where that is chosen already.
+    pub(super) fn of(case: &Case, tale: &Tale<'_>, mode: Option<OverrideMode>) -> Self {
         let knowledge = card::knowledge(tale);
         let checks = case.checks(tale);
         let found = |waiver: Waiver| {
@@ -87,11 +96,14 @@ impl Stakes {
             check.map(|check| check.detail.clone()).unwrap_or_default()
         };
         let waivable = case.preview.waivable.iter();
+        let anew = mode == Some(OverrideMode::NewEffect);
         Self {
             sentence: case.sentence(tale),
             waives: waivable.map(|&waiver| Waived { waiver, detail: found(waiver) }).collect(),
             duplicate: duplicate(tale, &knowledge.destination),
-            request: case.request(tale),
+            request: if anew { case.anew(tale) } else { case.request(tale) },
+            anew,
+            safe: safe(case, tale, mode, &knowledge.destination),
             checks,
             knowledge,
         }
@@ -196,13 +208,16 @@ async fn page(
     typed: Typed,
 ) -> Result<OverridePage, Failure> {
     let case = Case::load(web, who, id, Right::Override).await?;
-    let layout = case.layout(web, who, "Override").await?;
+    let layout = case.layout(web, who, "Send again anyway").await?;
     let tale = case.tale(web, who);
-    let stakes = Stakes::of(&case, &tale);
+    let stakes = Stakes::of(&case, &tale, None);
     let waivable = &case.preview.waivable;
     let destination = &stakes.knowledge.destination;
     let approval = actions::needs_approval(web.engine.gate(), &tale.thread.operation.kind);
     let waits = if approval { waiting(web, &case).await? } else { None };
+    let has_key = case.preview.has_key();
+    // Without a key there is one way to send it, which a replay takes as well.
+    let needless = (!has_key && waivable.is_empty()).then(|| NEEDLESS.to_owned());
     Ok(OverridePage {
         layout,
         back: case.back(&tale),
@@ -211,10 +226,9 @@ async fn page(
         facts: case.preview.facts(case.letter.id).map_or_else(String::new, |facts| facts.to_string()),
         changed: None,
         approval,
+        has_key,
         same_key: match card::class(&tale, tale.thread.current_step()) {
-            _ if waivable.is_empty() => {
-                "No check stands in the way of this: replay it, without an override.".to_owned()
-            }
+            _ if waivable.is_empty() => NEEDLESS.to_owned(),
             Some(Class::Keyed) => {
                 format!("If it happened before, {destination} still recognises the key and does nothing.")
             }
@@ -225,15 +239,44 @@ async fn page(
             ),
         },
         new_effect: format!(
-            "The new key takes the place of the one above, so that {destination} takes it for something new: if it \
+            "The new key takes the old one\u{2019}s place, so that {destination} takes it for something new: if it \
              happened before, it happens twice."
         ),
         short_id: short_id(&case.letter),
         typed,
         confirm: confirm::before(web, who, &format!("{}/override", case.path())),
-        closed: case.shut(&tale).or(waits),
+        closed: case.shut(&tale).or(waits).or(needless),
         stakes,
     })
+}
+
+const NEEDLESS: &str = "No check stands in the way of this: replay it, without an override.";
+
+/// What a replay under the same key would do where no check stands in its way, and what a new key
+/// would.
+fn safe(case: &Case, tale: &Tale<'_>, mode: Option<OverrideMode>, destination: &str) -> String {
+    if case.preview.firm.iter().any(|name| *name != CheckName::Allowed) {
+        return "No check that can be waived stands in the way at this moment.".to_owned();
+    }
+    let step = tale.thread.current_step();
+    let why = match card::settles(tale, step) {
+        _ if step.is_none_or(|step| step.state != StepState::Uncertain) => {
+            "nothing that was sent is unaccounted for".to_owned()
+        }
+        Some(Settles::SameKey) => format!("{destination} recognises the key and does nothing twice"),
+        _ => format!("repeating it changes nothing at {destination}"),
+    };
+    let replay = format!("A replay under the same key passes every check at this moment: {why}.");
+    match mode {
+        Some(OverrideMode::SameKey) => format!("{replay} It needs no override."),
+        Some(OverrideMode::NewEffect) => format!(
+            "{replay} What is asked for is a new key: {destination} takes it for something new, and it can cause a \
+             second effect."
+        ),
+        None => format!(
+            "{replay} Under a new key {destination} takes it for something new: it can cause a second effect."
+        ),
+    }
 }
 
 /// Why nobody needs to ask: somebody did.

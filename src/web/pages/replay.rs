@@ -9,8 +9,8 @@ use axum::routing::get;
 
 use super::case::{self, Case};
 use crate::domain::actor::Right;
-use crate::domain::contract::Class;
 use crate::domain::verdict::VerdictKind;
+use crate::domain::words::Settles;
 use crate::engine::actions::{self, Request as Asked};
 use crate::web::Web;
 use crate::web::failure::Failure;
@@ -96,7 +96,7 @@ async fn page(
         request: case.request(&tale),
         checks: case.checks(&tale),
         words: words(&tale, &knowledge),
-        blocked: shut.or(refused).map(|why| Blocked { why, instead: case.instead(&tale, &knowledge) }),
+        blocked: shut.or(refused).map(|why| Blocked { why, instead: case.instead(web, who, &tale) }),
         knowledge,
         reason,
         recent_reasons,
@@ -106,11 +106,11 @@ async fn page(
 /// What the button says: it follows what the destination knows, and what its promise is worth.
 fn words(tale: &Tale<'_>, knowledge: &Knowledge) -> String {
     let destination = &knowledge.destination;
-    match (knowledge.state, card::class(tale, tale.thread.current_step())) {
+    match (knowledge.state, card::settles(tale, tale.thread.current_step())) {
         (Known::NeverReached, _) => format!("Replay: {destination} never saw it"),
         (Known::NotThere, _) => format!("Replay: {destination} did not do it"),
-        (_, Some(Class::Keyed)) => format!("Replay with the same key: {destination} recognises it"),
-        (_, Some(Class::Idempotent)) => "Replay: repeating it is harmless".to_owned(),
+        (_, Some(Settles::SameKey)) => format!("Replay with the same key: {destination} recognises it"),
+        (_, Some(Settles::Repeat)) => "Replay: repeating it is harmless".to_owned(),
         _ => "Replay".to_owned(),
     }
 }

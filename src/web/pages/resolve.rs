@@ -18,7 +18,7 @@ use crate::web::guard::{Fields, Posted, Signed};
 use crate::web::known::Knowledge;
 use crate::web::labels::{self, Mark as _};
 use crate::web::page::{Layout, Section, render, render_as};
-use crate::web::tell::{card, list};
+use crate::web::tell::{Tale, card, list, sentence};
 use crate::web::view::{Field, Reference};
 
 /// `/dead-letters/{id}/resolve`
@@ -37,6 +37,10 @@ pub struct ResolvePage {
     pub sentence: String,
     /// What the destination knows.
     pub knowledge: Knowledge,
+    /// What is sent for it afterwards, or that nothing is.
+    pub after: String,
+    /// It records that the step was done, and offers nothing else.
+    pub record: bool,
     /// What was chosen and typed, and what is wrong with it.
     pub typed: Typed,
     /// Why the form is closed: a missing right, an episode that is closed already.
@@ -93,11 +97,28 @@ impl Typed {
 }
 
 impl ResolvePage {
+    /// What the page is called: as the button that led to it.
+    pub fn title(&self) -> &'static str {
+        title(self.record)
+    }
+
+    fn hint(&self) -> &'static str {
+        if self.record {
+            "The id that it has there, such as TCK-99"
+        } else {
+            "For \u{201c}Completed at the destination\u{201d}: the id that it has there, such as TCK-99"
+        }
+    }
+
     /// All four: when it is the right one, and whether it is chosen.
     pub fn choices(&self) -> Vec<(Resolution, &'static str, bool)> {
         let choice = |&each: &Resolution| (each, labels::resolution(each), self.typed.chosen == Some(each));
         Resolution::ALL.iter().map(choice).collect()
     }
+}
+
+fn title(record: bool) -> &'static str {
+    if record { "Record as completed" } else { "Resolve" }
 }
 
 /// The form's routes.
@@ -120,8 +141,9 @@ async fn form(
         reference: Field::of(asked("reference").unwrap_or_default()),
         ..Typed::default()
     };
+    let record = typed.chosen == Some(Resolution::CompletedAtDestination);
     let action_id = case::action_id(&web, None);
-    Ok(render(&page(&web, &who, &id, action_id, typed).await?))
+    Ok(render(&page(&web, &who, &id, action_id, typed, record).await?))
 }
 
 async fn page(
@@ -130,9 +152,10 @@ async fn page(
     id: &str,
     action_id: String,
     typed: Typed,
+    record: bool,
 ) -> Result<ResolvePage, Failure> {
     let case = Case::load(web, who, id, Right::Resolve).await?;
-    let layout = case.layout(web, who, "Resolve").await?;
+    let layout = case.layout(web, who, title(record)).await?;
     let tale = case.tale(web, who);
     let letter = &case.letter;
     let closed = if !who.role.may(Right::Resolve) {
@@ -149,9 +172,29 @@ async fn page(
         action_id,
         sentence: case.sentence(&tale),
         knowledge: card::knowledge(&tale),
+        after: after(&tale, letter.position, record),
+        record,
         typed,
         closed,
     })
+}
+
+/// What is sent afterwards: what is recorded as done lets the steps behind it go on.
+fn after(tale: &Tale<'_>, position: i64, record: bool) -> String {
+    match (goes_on(tale, position), record) {
+        (None, _) => "Nothing is sent and nothing is deleted.".to_owned(),
+        (Some(then), true) => format!("{then} Nothing is deleted."),
+        (Some(then), false) => format!(
+            "\u{201c}{}\u{201d}: {then} Closed in any other way, nothing is sent. Nothing is deleted.",
+            words::resolution(Resolution::CompletedAtDestination).label,
+        ),
+    }
+}
+
+/// With what the operation goes on where a step is recorded as done; absent where no step is left.
+fn goes_on(tale: &Tale<'_>, position: i64) -> Option<String> {
+    let left = tale.thread.steps.iter().any(|step| step.position > position && !step.state.is_over());
+    left.then(|| sentence::recorded(tale, position, false))
 }
 
 async fn resolve(
@@ -165,17 +208,27 @@ async fn resolve(
     let action_id = case::action_id(&web, Some(&fields));
     let typed = Typed::read(&fields);
     let (Some(resolution), true) = (typed.chosen, typed.problems().is_empty()) else {
-        let page = page(&web, &who, &id, action_id, typed).await?;
+        let page = page(&web, &who, &id, action_id, typed, fields.ticked("record")).await?;
         return Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &page));
     };
     let actor = who.actor();
     let asked =
         Asked { actor: &actor, action_id: &action_id, reason: &typed.reason.value, origin: &who.origin };
     let reference = Some(typed.reference.value).filter(|text| !text.is_empty());
+    let case = Case::load(&web, &who, &id, Right::Resolve).await?;
+    let tale = case.tale(&web, &who);
+    let after = match resolution {
+        Resolution::CompletedAtDestination
+            if tale.thread.steps.iter().any(|step| step.position > letter.position) =>
+        {
+            sentence::recorded(&tale, letter.position, false)
+        }
+        _ => "Nothing was sent for it.".to_owned(),
+    };
     actions::resolve(web.engine.gate(), letter.id, &Resolve { resolution, reference }, &asked).await?;
     // The next step of an operation goes on when this one is recorded as done.
     web.engine.wake();
     let label = words::resolution(resolution).label.to_lowercase();
-    who.flash(true, format!("Closed as \u{201c}{label}\u{201d}. Nothing was sent for it.")).await?;
+    who.flash(true, format!("Closed as \u{201c}{label}\u{201d}. {after}")).await?;
     Ok(Redirect::to(&format!("/dead-letters/{}", letter.id)).into_response())
 }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::case;
 use crate::domain::actor::Right;
+use crate::domain::time::Timestamp;
 use crate::engine::actions::Request;
 use crate::engine::shown;
 use crate::store::Tx;
@@ -80,14 +81,25 @@ pub(super) async fn of(
         action_id: case::action_id(web, None),
         letter,
     };
-    let ends = match who.session_hash() {
-        Some(session) => shown::ends_at(tx, id, &session, tale.now).await?,
-        None => None,
-    };
-    Ok(match ends {
+    Ok(match until(tx, who, id, tale.now).await? {
         Some(at) => Private::Shown(form("masked"), When::at(at, tale.seen())),
         None => Private::Hidden(form("unmasked")),
     })
+}
+
+/// Until when an operation's private values are shown to whoever asks; absent while they are hidden.
+pub(super) async fn until(
+    tx: &mut Tx,
+    who: &Signed,
+    operation: Uuid,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Failure> {
+    match who.session_hash() {
+        Some(session) if who.role.may(Right::ViewPayload) => {
+            Ok(shown::ends_at(tx, operation, &session, now).await?)
+        }
+        _ => Ok(None),
+    }
 }
 
 async fn show(State(web): State<Web>, Path(id): Path<String>, posted: Posted) -> Result<Response, Failure> {

@@ -214,8 +214,8 @@ impl UrgentKind {
     /// Its colour.
     pub fn tone(self) -> &'static str {
         match self {
-            Self::KeyWindow | Self::Doubt | Self::Paused => "maybe",
-            Self::Critical => "bad",
+            Self::KeyWindow | Self::Doubt => "maybe",
+            Self::Critical | Self::Paused => "bad",
             Self::Yours => "info",
         }
     }

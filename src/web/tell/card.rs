@@ -8,7 +8,7 @@ use crate::domain::contract::{Class, Contract};
 use crate::domain::dead_letter::{DeadLetterStatus, NextAction, Resolution};
 use crate::domain::operation::StepState;
 use crate::domain::verdict::KnownResult;
-use crate::domain::words;
+use crate::domain::words::{self, Settles};
 use crate::engine::thread::Knowledge as Learned;
 use crate::store::dead_letters::DeadLetterRow;
 use crate::store::operations::StepRow;
@@ -27,6 +27,7 @@ pub fn knowledge_of(tale: &Tale<'_>, step: Option<&StepRow>) -> Knowledge {
         step.map_or_else(|| "the destination".to_owned(), |step| words::destination_name(&step.destination));
     let (state, result) = match step.map_or(Learned::NeverReached, |step| tale.thread.knowledge_of(step)) {
         Learned::DoneThere(result) => (Known::DoneThere, Some(result)),
+        Learned::Recorded(result) => (Known::Recorded, Some(result)),
         Learned::NotThere(result) => (Known::NotThere, Some(result)),
         Learned::CannotTell(result) => (Known::CannotTell, Some(result)),
         Learned::NeverReached => (Known::NeverReached, None),
@@ -78,6 +79,13 @@ fn what_helps(tale: &Tale<'_>, step: Option<&StepRow>, destination: &str) -> Str
     }
 }
 
+/// What its destination can do about a doubt of a step, now; absent for a step that is not there.
+pub fn settles(tale: &Tale<'_>, step: Option<&StepRow>) -> Option<Settles> {
+    let step = step?;
+    let contract = tale.destination(&step.destination).map(|known| &known.contract);
+    Some(tale.thread.settles(step, contract, tale.now))
+}
+
 /// What the destination's promise is worth now for a step.
 pub fn class(tale: &Tale<'_>, step: Option<&StepRow>) -> Option<Class> {
     let step = step?;
@@ -105,8 +113,23 @@ pub fn question(
     Some(Button::act(words, format!("/operations/{}/ask", tale.thread.operation.id), fields))
 }
 
-/// The bar of actions, the safest first, and those under "More".
-pub fn buttons(tale: &Tale<'_>, letter: &DeadLetterRow, card: &Knowledge) -> (Vec<Button>, Vec<Button>) {
+/// The way to send to a paused destination again.
+pub fn resume(tale: &Tale<'_>, destination: &str) -> Button {
+    let words = format!("Resume {}\u{2026}", words::destination_name(destination));
+    if tale.role.may(Right::PauseDestination) {
+        return Button::new(words, format!("/destinations/{destination}"));
+    }
+    Button::locked(words, labels::lacks(Right::PauseDestination, tale.role))
+}
+
+/// The bar of actions, the safest first, and those under "More". `paused` says that nothing is sent
+/// to its destination before somebody resumes it.
+pub fn buttons(
+    tale: &Tale<'_>,
+    letter: &DeadLetterRow,
+    card: &Knowledge,
+    paused: bool,
+) -> (Vec<Button>, Vec<Button>) {
     if letter.status != DeadLetterStatus::Open {
         return (Vec::new(), Vec::new());
     }
@@ -116,7 +139,7 @@ pub fn buttons(tale: &Tale<'_>, letter: &DeadLetterRow, card: &Knowledge) -> (Ve
     let choice = Choice {
         state: card.state,
         doubt,
-        class: class(tale, step),
+        settles: settles(tale, step).unwrap_or(Settles::OtherMeans),
         data: letter.next_action == NextAction::FixData,
     };
     let place = format!("/dead-letters/{}", letter.id);
@@ -125,9 +148,13 @@ pub fn buttons(tale: &Tale<'_>, letter: &DeadLetterRow, card: &Knowledge) -> (Ve
     let mut bar: Vec<Button> = acts.iter().map(button).collect();
     if let Some(ask) = &card.ask {
         // Where nothing may be sent before it is known whether it happened, finding out comes first.
-        let first = choice.class == Some(Class::LookupOnly) && choice.state == Known::CannotTell;
+        let first = choice.settles == Settles::Ask && choice.state == Known::CannotTell;
         let record = acts.iter().position(|act| matches!(act, Act::Record { .. })).unwrap_or_default();
         bar.insert(if first { 0 } else { record.max(1) }, ask.clone());
+    }
+    let sends = |act: &Act| matches!(act, Act::Replay { .. } | Act::Repeat { .. });
+    if let Some(at) = acts.iter().position(sends).filter(|_| paused) {
+        bar.insert(at, resume(tale, &letter.destination));
     }
     (bar, more.iter().map(button).collect())
 }
@@ -138,7 +165,7 @@ struct Choice {
     state: Known,
     /// Something that was sent is unaccounted for.
     doubt: bool,
-    class: Option<Class>,
+    settles: Settles,
     /// The data has to change before a send can help.
     data: bool,
 }
@@ -168,10 +195,10 @@ enum Act {
 
 impl Choice {
     fn acts(self) -> (Vec<Act>, Vec<Act>) {
-        let safe = match self.class {
-            Some(Class::Keyed) => Some(Act::Repeat { recognised: true }),
-            Some(Class::Idempotent) => Some(Act::Repeat { recognised: false }),
-            _ => None,
+        let safe = match self.settles {
+            Settles::SameKey => Some(Act::Repeat { recognised: true }),
+            Settles::Repeat => Some(Act::Repeat { recognised: false }),
+            Settles::Record | Settles::Ask | Settles::OtherMeans => None,
         };
         let found = Act::Record { known: false };
         let replay = match self.state {
@@ -180,7 +207,7 @@ impl Choice {
             _ => None,
         };
         match (self.state, replay, safe) {
-            (Known::DoneThere, ..) => {
+            (state, ..) if state.is_done() => {
                 (vec![Act::Record { known: true }, Act::Resolve], vec![Act::See, Act::Correct, Act::Override])
             }
             // What was refused for its data is refused again: the correction comes first.
@@ -251,8 +278,12 @@ mod tests {
     use super::*;
     use crate::domain::actor::Role;
 
+    fn acts(state: Known, doubt: bool, class: Class) -> (Vec<Act>, Vec<Act>) {
+        Choice { state, doubt, settles: Settles::of(state.is_done(), Some(class)), data: false }.acts()
+    }
+
     fn words(state: Known, doubt: bool, class: Class) -> Vec<String> {
-        let (bar, more) = Choice { state, doubt, class: Some(class), data: false }.acts();
+        let (bar, more) = acts(state, doubt, class);
         bar.iter().chain(&more).map(|act| act.words("the CRM", Some("TCK-99"))).collect()
     }
 
@@ -276,7 +307,7 @@ mod tests {
         for state in [Known::DoneThere, Known::NotThere, Known::CannotTell, Known::NeverReached] {
             for doubt in [false, true] {
                 for class in Class::ALL.iter().copied() {
-                    let (bar, more) = Choice { state, doubt, class: Some(class), data: false }.acts();
+                    let (bar, more) = acts(state, doubt, class);
                     assert!(!bar.contains(&Act::Override) && more.contains(&Act::Override));
                     let replays = |act: &Act| matches!(act, Act::Replay { .. });
                     assert!(!doubt || !bar.iter().any(replays), "{state:?} {class:?}");

@@ -127,7 +127,7 @@ pub fn promise(tale: &Tale<'_>, step: Option<&StepRow>) -> Vec<Fact> {
     facts
 }
 
-/// The payload, without what is private; and the form that fetches all of it.
+/// The payload, without what is private; and the form that fetches as much of it as a file.
 pub fn payload(tale: &Tale<'_>, csrf: &str) -> Payload {
     let Some(text) = &tale.thread.payload else {
         let after = tale.kind().and_then(|kind| kind.retain).map(coarse);
@@ -148,7 +148,7 @@ pub fn payload(tale: &Tale<'_>, csrf: &str) -> Payload {
     Payload {
         text: Some(shown),
         note,
-        whole: Some(tale.private("Download it whole", format!("/operations/{id}/payload"), csrf)),
+        whole: Some(tale.file("Download it", format!("/operations/{id}/payload"), csrf)),
     }
 }
 

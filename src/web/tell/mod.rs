@@ -59,12 +59,14 @@ impl<'a> Tale<'a> {
         Seen { now: self.now, zone: self.zone }
     }
 
-    /// A form that shows what is private, or the right that it takes.
-    pub fn private(&self, words: &str, href: String, csrf: &str) -> Button {
-        if self.role.may(Right::ViewPayload) {
-            return Button::act(words, href, vec![("csrf", csrf.to_owned())]);
+    /// A form that hands out as a file what may be private, and says how much of it; or the right
+    /// that it takes.
+    pub fn file(&self, words: &str, href: String, csrf: &str) -> Button {
+        if !self.role.may(Right::ViewPayload) {
+            return Button::locked(format!("{words} whole"), labels::lacks(Right::ViewPayload, self.role));
         }
-        Button::locked(words, labels::lacks(Right::ViewPayload, self.role))
+        let how = if self.mask.hides_something() { ", private values hidden" } else { " whole" };
+        Button::act(format!("{words}{how}"), href, vec![("csrf", csrf.to_owned())])
     }
 
     /// Its type, while that is still configured.

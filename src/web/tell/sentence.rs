@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::domain::attempt::Outcome;
 use crate::domain::operation::OperationState;
 use crate::domain::words::{self, Facts, Settles};
-use crate::engine::thread::Knowledge;
+use crate::engine::thread::Overridden;
 use crate::store::attempts::AttemptRow;
 use crate::store::dead_letters::DeadLetterRow;
 use crate::web::view::When;
@@ -29,9 +29,33 @@ pub fn dead_letter(
 pub fn dead_letter_now(tale: &Tale<'_>, row: &DeadLetterRow) -> [String; 2] {
     let last = tale.thread.attempts.iter().rev().find(|attempt| attempt.position == row.position);
     let step = tale.step(row.position);
-    let done = step.is_some_and(|step| matches!(tale.thread.knowledge_of(step), Knowledge::DoneThere(_)));
-    let settles = Settles::of(done, card::class(tale, step));
-    parts(tale.config, row, &tale.mask, last.and_then(told), Some(settles))
+    parts(tale.config, row, &tale.mask, last.and_then(told), card::settles(tale, step))
+}
+
+/// What follows for the operation where a step is recorded as done: what is left of it is sent.
+pub fn recorded(tale: &Tale<'_>, position: i64, is_past: bool) -> String {
+    let this = "This step is not sent again.";
+    let mut later = tale.thread.steps.iter().filter(|step| step.position > position);
+    let Some(next) = later.find(|step| is_past || !step.state.is_over()) else { return this.to_owned() };
+    let (name, place) =
+        (words::quoted(&words::step_name(&next.name)), words::destination_name(&next.destination));
+    if is_past {
+        return format!("{this} The operation went on with {name} at {place}.");
+    }
+    let steps = tale.kind().map_or(&[][..], |kind| &kind.steps);
+    let depends = steps.iter().any(|known| known.name == next.name && known.when.is_some());
+    let condition = if depends { ", if its condition holds" } else { "" };
+    format!("{this} The operation then goes on: {name} at {place} is sent{condition}.")
+}
+
+/// That a dead letter's step was sent in spite of a check, by whom, and what that may mean.
+pub fn overridden(tale: &Tale<'_>, row: &DeadLetterRow) -> Option<String> {
+    let Overridden { by, twice } = tale.thread.overridden(row)?;
+    Some(if twice {
+        format!("Sent again by {by} in spite of a check: the first send may also have happened.")
+    } else {
+        format!("Sent again by {by}, as an override.")
+    })
 }
 
 fn parts(
@@ -118,10 +142,11 @@ pub fn operation(tale: &Tale<'_>) -> String {
         1 => "One step is done. ".to_owned(),
         n => format!("{n} steps are done. "),
     };
-    let recorded = thread
-        .letters
-        .first()
-        .filter(|letter| letter.closed_at.is_some())
+    let last = thread.letters.first().filter(|letter| letter.closed_at.is_some());
+    let twice = last
+        .and_then(|letter| overridden(tale, letter))
+        .map_or_else(String::new, |sentence| format!(" {sentence}"));
+    let recorded = last
         .and_then(|letter| Some((letter.resolution?, letter.closed_by.as_deref()?)))
         .map(|(how, by)| {
             format!(" {by} closed it as \u{201c}{}\u{201d}.", words::resolution(how).label.to_lowercase())
@@ -139,8 +164,10 @@ pub fn operation(tale: &Tale<'_>) -> String {
                 .map(|text| format!(", as {}", tale.mask.text(text)))
                 .unwrap_or_default();
             match steps.len() {
-                0 | 1 => format!("Yes: {step} is done at {destination}{as_reference}, on {at}.{recorded}"),
-                n => format!("Yes: all {n} steps are done, the last on {at}{as_reference}.{recorded}"),
+                0 | 1 => {
+                    format!("Yes: {step} is done at {destination}{as_reference}, on {at}.{recorded}{twice}")
+                }
+                n => format!("Yes: all {n} steps are done, the last on {at}{as_reference}.{recorded}{twice}"),
             }
         }
         OperationState::Running => format!("{before}{step} is being sent to {destination} right now."),

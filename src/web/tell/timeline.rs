@@ -10,7 +10,6 @@ use crate::domain::dead_letter::DeadLetterStatus;
 use crate::domain::time::Timestamp;
 use crate::domain::words;
 use crate::engine::excerpt::{Excerpt, Gap};
-use crate::engine::thread::Thread;
 use crate::store::attempts::AttemptRow;
 use crate::store::audit::AuditRow;
 use crate::store::events::{EventKind, EventRow};
@@ -40,7 +39,7 @@ pub fn entries(tale: &Tale<'_>, excerpt: &Excerpt, path: &str, csrf: &str) -> Ve
     let rows: Vec<&EventRow> =
         thread.events.iter().filter(|row| excerpt.shows(rank::EVENT, row.id)).collect();
     found.extend(events(&rows, &tale.mask));
-    found.extend(letters(thread).into_iter().filter(|(place, _)| excerpt.shows(place.rank, place.id)));
+    found.extend(letters(tale).into_iter().filter(|(place, _)| excerpt.shows(place.rank, place.id)));
     found.extend(excerpt.gaps.iter().map(|gap| left_out(gap, excerpt, path)));
     // A gap stands before the record that follows it.
     found.sort_by_key(|(place, what)| (*place, !matches!(what, What::Gap { .. })));
@@ -155,9 +154,10 @@ impl Telling<'_, '_> {
         let what = if row.cause == Cause::Lookup { "question" } else { "attempt" };
         let step = self.tale.step(row.position).map_or_else(String::new, |step| words::step_name(&step.name));
         let words = format!("Download what {what} {} of {step} brought", row.number);
-        let whole = self.tale.private(&words, path, self.csrf);
-        // Where the right is missing, the payload's button says so, once.
-        let whole = Some(whole).filter(|whole| whole.needs.is_none());
+        let file = self.tale.file(&words, path, self.csrf);
+        // Where the right is missing, the payload's button says so, once. What cannot be told from
+        // what is private stays here.
+        let whole = Some(file).filter(|file| file.needs.is_none() && !self.tale.mask.is_blind());
         request::came_back(self.tale, row, self.most_body, whole)
     }
 }
@@ -231,8 +231,8 @@ fn same(row: &EventRow, next: &EventRow) -> bool {
 
 /// Episodes that began, and those that a confirmed replay ended. Those that people opened again or
 /// ended are told by the audit.
-fn letters(thread: &Thread) -> Vec<(Place, What)> {
-    let mut told = Vec::new();
+fn letters(tale: &Tale<'_>) -> Vec<(Place, What)> {
+    let (thread, mut told) = (tale.thread, Vec::new());
     for letter in &thread.letters {
         let place = |at, rank| Place { at, rank, id: letter.id };
         if !thread.reopened(letter) {
@@ -241,7 +241,10 @@ fn letters(thread: &Thread) -> Vec<(Place, What)> {
             told.push((place(letter.opened_at, rank::OPENED), What::Event { text }));
         }
         if let (Some(at), DeadLetterStatus::Replayed) = (letter.closed_at, letter.status) {
-            let text = "It is confirmed, so that nobody has to look at it any more.".to_owned();
+            let text = match sentence::overridden(tale, letter) {
+                Some(sentence) => format!("It is confirmed. {sentence}"),
+                None => "It is confirmed, so that nobody has to look at it any more.".to_owned(),
+            };
             told.push((place(at, rank::CLOSED), What::Event { text }));
         }
     }

@@ -188,7 +188,7 @@ async fn an_answer_is_where_the_keyboard_is() {
     browser.fill_label("Reason", " ").await;
     browser.client.find(fantoccini::Locator::Css("#mode-same")).await.unwrap().click().await.unwrap();
     browser.client.find(fantoccini::Locator::Css("#accept")).await.unwrap().click().await.unwrap();
-    browser.click_text("button", "Send it in spite of this check").await;
+    browser.click_text("button", "Send again anyway").await;
     broken.add("override", ", with problems", answered(&browser, "alert", "Nothing was changed yet").await);
 
     browser.goto(&scene.at("people")).await;

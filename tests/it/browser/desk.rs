@@ -105,7 +105,7 @@ async fn an_operator_sees_what_an_override_needs_and_an_approver_overrides() {
     let short = operation.simple().to_string()[24..].to_owned();
     browser.fill_label(&format!("Type {short} to confirm which operation you mean"), &short).await;
     click(&browser, "#accept").await;
-    browser.click_text("button", "Send it in spite of this check").await;
+    browser.click_text("button", "Send again anyway").await;
     browser.wait_for_text("It will be sent under a new key, as a second effect.").await;
     see(&browser, &page, "Replayed and confirmed").await;
     assert_eq!(browser.console_errors().await, Vec::<String>::new());

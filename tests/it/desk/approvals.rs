@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::http::Method;
+use dead_letter_office::demo::destination::Behaviour;
 use dead_letter_office::domain::actor::{Role, Scope};
 use dead_letter_office::domain::operation::OperationState;
 use uuid::Uuid;
@@ -20,6 +21,7 @@ on_both!(
     a_request_out_of_date_cannot_be_approved,
     the_api_says_that_a_second_person_is_needed,
     others_see_their_own_requests_only,
+    a_new_key_where_the_same_one_is_safe_says_what_either_does,
 );
 
 const HOSTILE: &str = "<script>alert(1)</script>\"'>";
@@ -165,6 +167,8 @@ async fn a_refusal_says_why(db: TestDatabase) {
     let page = anton.get(&place).await.expect(200);
     assert!(page.words().contains("Refused by berta") && page.words().contains(HOSTILE));
     assert!(!page.text.contains("<script>alert"));
+    let decided = anton.get("/approvals").await.expect(200).first("section[aria-labelledby=decided]");
+    assert!(decided.contains("Refused by berta") && decided.contains(HOSTILE), "{decided}");
     let words = anton.get(&format!("/dead-letters/{letter}")).await.words();
     assert!(words.contains("berta refused to approve an override"), "{words}");
     // It can be asked for again.
@@ -211,4 +215,34 @@ async fn others_see_their_own_requests_only(db: TestDatabase) {
     assert!(!list.text.contains("href=\"/approvals\""), "no entry in the rail");
     let refused = olga.get(&place).await.expect(403);
     assert!(refused.words().contains("\u{201c}approve\u{201d}"), "{}", refused.words());
+}
+
+async fn a_new_key_where_the_same_one_is_safe_says_what_either_does(db: TestDatabase) {
+    let keyed = GUARDED.replace("destination = \"plain\"", "destination = \"keyed\"");
+    let mut desk = Desk::configured(db, &keyed).await;
+    desk.app.destination.script("/keyed", [Behaviour::status(422)]);
+    let id = desk.app.submit("guarded", "order-1").await;
+    desk.app.run_until_idle().await;
+    let letter = desk.app.letter(id).await.id;
+    desk.add("berta", Role::Approver).await;
+    let key = desk.app.thread(id).await.steps[0].key.to_string();
+    let mut anton = desk.signed_in(Role::Approver).await;
+    let form = anton.get(&format!("/dead-letters/{letter}/override")).await.expect(200);
+    assert!(form.first("section[aria-labelledby=sends]").contains(&key), "the form has the key as it is");
+    let place = asks(&mut anton, id, letter).await;
+    let page = berta(&desk).await.get(&place).await.expect(200);
+    let danger = page.first("section.danger");
+    assert!(
+        danger.contains("A replay under the same key passes every check at this moment: nothing that was sent is unaccounted for.")
+            && danger.contains("it can cause a second effect"),
+        "{danger}"
+    );
+    assert!(!danger.contains("No check stands in the way"), "{danger}");
+    let sends = page.first("section[aria-labelledby=sends]");
+    assert!(
+        sends.contains("idempotency-key (a new key)") || sends.contains("Idempotency-Key (a new key)"),
+        "{sends}"
+    );
+    assert!(sends.contains("\"external_ref\": \"(a new key)\"") && !sends.contains(&key), "{sends}");
+    assert!(page.words().contains("As a replay under the same key meets them."), "{}", page.words());
 }

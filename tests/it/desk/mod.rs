@@ -11,6 +11,7 @@ mod doors;
 mod erased;
 mod evidence;
 mod forms;
+mod going_on;
 mod handling;
 mod harmless;
 mod large;

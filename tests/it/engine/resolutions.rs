@@ -75,8 +75,11 @@ async fn recorded_as_completed_is_already_done_for_everybody(db: TestDatabase) {
     let verdict = app.replay(id, "b").await.unwrap();
     assert_eq!(verdict.verdict, VerdictKind::AlreadyDone);
     let known = verdict.known_result.unwrap();
-    assert_eq!((known.reference.as_deref(), known.how.as_str()), (Some("TCK-9"), "Recorded by olga."));
-    assert!(matches!(app.thread(id).await.knowledge(), Knowledge::DoneThere(_)));
+    assert_eq!(
+        (known.reference.as_deref(), known.how.as_str()),
+        (Some("TCK-9"), "olga recorded it as done.")
+    );
+    assert!(matches!(app.thread(id).await.knowledge(), Knowledge::Recorded(_)));
     app.run_to_the_end().await;
     assert_eq!(app.destination.requests_count(), 1);
 }

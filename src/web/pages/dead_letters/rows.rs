@@ -7,6 +7,8 @@ use uuid::Uuid;
 use crate::config::Config;
 use crate::domain::dead_letter::{Certainty, DeadLetterStatus, NextAction};
 use crate::domain::operation::Severity;
+use crate::domain::time::Timestamp;
+use crate::domain::words::Settles;
 use crate::store::operations::{self, SearchRow};
 use crate::store::{StoreError, Tx, dead_letters};
 use crate::web::tell::mask::Mask;
@@ -81,11 +83,24 @@ pub(in crate::web::pages) async fn present(
     }
     let kinds: Vec<(Uuid, &str)> = rows.iter().map(|row| (row.operation_id, row.kind.as_str())).collect();
     let masks = Mask::of_list(tx, config, &kinds).await?;
+    let doubtful = |row: &&dead_letters::DeadLetterRow| row.next_action == NextAction::CheckDestination;
+    let doubtful: Vec<Uuid> = rows.iter().filter(doubtful).map(|row| row.operation_id).collect();
+    let sent: HashMap<(Uuid, i64), Timestamp> = operations::first_sends(tx, &doubtful)
+        .await?
+        .into_iter()
+        .map(|first| ((first.operation_id, first.position), first.at))
+        .collect();
+    let next = |row: &dead_letters::DeadLetterRow| {
+        let first = sent.get(&(row.operation_id, row.position)).copied();
+        let contract = config.destinations.get(&row.destination).map(|known| &known.contract);
+        let class = contract.map(|contract| contract.class_at(first, seen.now));
+        Settles::of(false, class).first(row.next_action)
+    };
     let none = Mask::default();
     let one = |row: &dead_letters::DeadLetterRow| {
         let mask = masks.get(&row.operation_id).unwrap_or(&none);
         let own = values.get(&row.operation_id).map_or(&[][..], Vec::as_slice);
-        shaped(row, config, mask, own, seen)
+        shaped(row, config, mask, own, next(row), seen)
     };
     Ok(rows.iter().map(one).collect())
 }
@@ -95,6 +110,7 @@ fn shaped(
     config: &Config,
     mask: &Mask,
     values: &[SearchRow],
+    next: NextAction,
     seen: Seen,
 ) -> DeadLetterRow {
     let [sentence, _] = sentence::dead_letter(config, row, mask, None);
@@ -119,7 +135,7 @@ fn shaped(
             .snoozed_until
             .filter(|until| *until > seen.now && row.closed_at.is_none())
             .map(|until| When::at(until, seen)),
-        next: row.next_action,
+        next,
         severity: row.severity,
         status: row.status,
     }

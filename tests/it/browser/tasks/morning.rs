@@ -110,10 +110,10 @@ async fn replays_what_is_safe_and_records_what_was_done() {
     olga.sees("A-1003").await;
     olga.uses_in("A-1003", "Plain closed").await;
     olga.uses("record as completed").await;
-    olga.sees("How was it settled?").await;
+    olga.sees("The id that it has there").await;
     olga.writes("Reference at the destination", "TCK-99").await;
     olga.writes("Reason", "Anna found it in their list").await;
-    olga.uses("Close this dead letter").await;
+    olga.uses("Record as completed").await;
     olga.sees("TCK-99").await;
     morning.confirmed(morning.doubtful).await;
     assert_eq!(morning.served.destination.effects().len(), 3, "nothing was sent");

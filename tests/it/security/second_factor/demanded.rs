@@ -1,7 +1,5 @@
 //! Where a second factor, or a fresh sign-in with all there is, stands before anything else.
 
-use std::time::Duration;
-
 use dead_letter_office::domain::actor::Role;
 
 use super::{MINUTE, last, on_record};
@@ -10,10 +8,7 @@ use crate::support::desk::{Desk, PASSWORD};
 use crate::support::routes::routes;
 use crate::support::tables::business;
 
-on_both!(
-    mfa_a_role_can_demand_it,
-    mfa_a_fresh_sign_in_takes_both_factors,
-);
+on_both!(mfa_a_role_can_demand_it, mfa_a_fresh_sign_in_takes_both_factors,);
 
 async fn mfa_a_role_can_demand_it(db: TestDatabase) {
     let mut desk = Desk::configured(db, "[auth]\nsecond_factor = [\"approver\"]\n").await;
