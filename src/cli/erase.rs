@@ -30,12 +30,17 @@ pub(super) async fn run(context: &Context, args: &Args) -> anyhow::Result<()> {
     let subject = Subject::new(&context.config, name, value)?;
     let engine = context.engine();
     let survey = erasure::survey(engine.gate(), &subject).await?;
+    if survey.is_empty() {
+        bail!("no operation is found under this value, so there is nothing to erase");
+    }
     print(&told(&survey))?;
     if !args.yes && !confirmed(&subject.value)? {
         bail!("nothing was erased");
     }
     let action = context.ambient.opaque().to_string();
-    let answer = erasure::erase(engine.gate(), &subject, &context.request(&action, &args.reason)).await?;
+    let answer = erasure::erase(engine.gate(), &subject, &context.request(&action, &args.reason))
+        .await
+        .context("if it had begun, the same command goes on where it stopped")?;
     print(&format!("{answer}.\n"))
 }
 

@@ -111,6 +111,9 @@ pub(super) async fn take(
     let subject = subject.replace('\0', "\u{fffd}");
     match actions::take(tx, actor, action_id, &subject, at).await? {
         None => Ok(None),
+        Some(earlier) if earlier.subject.is_empty() => Err(ActionError::Settled(
+            "This was done before. What was answered then quoted somebody who was erased since.".to_owned(),
+        )),
         Some(earlier) if earlier.subject == subject => Ok(Some(earlier.answer)),
         Some(_) => Err(ActionError::IdReused),
     }

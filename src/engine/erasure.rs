@@ -4,29 +4,34 @@
 //!
 //! An operation that is still tried or waits for a person is not touched, since nobody could settle
 //! it any more: it is named, and erased once it is settled and the subject is erased again.
+//!
+//! What to look for is known from the operations themselves. So whatever quotes them goes first and
+//! they go last: an erasure that breaks off at any moment is continued by erasing the subject again.
 
-use serde_json::Value;
+mod gather;
+mod quoted;
+mod run;
+mod standing;
+
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
 use uuid::Uuid;
+
+pub use standing::{Standing, lately};
 
 use super::actions::{ActionError, Request, permitted, reason, take};
 use crate::config::Config;
 use crate::domain::actor::Right;
 use crate::domain::key::hex;
 use crate::gate::Gate;
-use crate::store::audit::{self, AuditRow};
-use crate::store::erasure::{self, Written};
-use crate::store::events::{self, EventKind, EventRow};
-use crate::store::retention::{self, Task};
-use crate::store::{Commit, Tx, actions, operations};
+use crate::store::audit;
+use crate::store::{Commit, actions};
+use quoted::Quoted;
+use run::Run;
 
-/// Operations that one step erases at most.
-const STEP: usize = 50;
-/// Entries of the audit that one step reads at most.
-const ENTRIES: usize = 500;
 /// Unsettled operations that are named.
 const NAMED: usize = 20;
-/// A shorter text may stand anywhere by chance, and is looked for as a whole only.
-const TELLING: usize = 4;
 
 /// Who or what is erased.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +80,13 @@ pub struct Survey {
     pub named: Vec<Uuid>,
 }
 
+impl Survey {
+    /// Whether no operation was found at all.
+    pub fn is_empty(&self) -> bool {
+        self.settled + self.unsettled == 0
+    }
+}
+
 /// What went and what stayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Erased {
@@ -86,6 +98,18 @@ pub struct Erased {
     pub texts: usize,
     /// Operations that stay until they are settled.
     pub left: usize,
+}
+
+impl Erased {
+    /// Together with what went after it.
+    fn with(self, more: Self) -> Self {
+        Self {
+            operations: self.operations + more.operations,
+            entries: self.entries + more.entries,
+            texts: self.texts + more.texts,
+            left: self.left + more.left,
+        }
+    }
 }
 
 impl std::fmt::Display for Erased {
@@ -103,39 +127,94 @@ impl std::fmt::Display for Erased {
 pub async fn survey(gate: &Gate, subject: &Subject) -> Result<Survey, ActionError> {
     let mut survey = Survey::default();
     let mut after = Uuid::nil();
-    loop {
-        // A transaction that may write: whoever is busy with one of them is seen.
-        let mut tx = gate.db().begin().await?;
-        let found = erasure::of_subject(&mut tx, (&subject.name, &subject.value), after, STEP).await?;
-        let over = retention::over(&mut tx, Task::Forget, &found).await?;
-        tx.undo().await?;
-        let Some(last) = found.last() else { return Ok(survey) };
-        after = *last;
-        survey.settled += over.len();
-        survey.unsettled += found.len() - over.len();
+    while let Some(stretch) = gather::stretch(gate, subject, after).await? {
+        after = stretch.last;
+        survey.settled += stretch.over.len();
+        survey.unsettled += stretch.kept.len();
         let room = NAMED.saturating_sub(survey.named.len());
-        survey.named.extend(found.iter().filter(|id| !over.contains(id)).take(room));
+        survey.named.extend(stretch.kept.into_iter().take(room));
+    }
+    Ok(survey)
+}
+
+/// An erasure that was asked for. It goes on whether somebody waits for it or not.
+#[derive(Debug)]
+pub enum Erasure {
+    /// This action asked for it before.
+    Before(Standing),
+    /// It is carried out in a task of its own.
+    Begun(JoinHandle<Result<Standing, ActionError>>),
+}
+
+impl Erasure {
+    /// Waits for its end for so long; how it stands then.
+    pub async fn within(self, longest: Duration) -> Result<Standing, ActionError> {
+        match self {
+            Self::Before(standing) => Ok(standing),
+            Self::Begun(task) => match tokio::time::timeout(longest, task).await {
+                Ok(ended) => ended.map_err(|_| broke_off())?,
+                Err(_) => Ok(Standing::GoingOn(String::new())),
+            },
+        }
+    }
+
+    /// Waits for its end; what went.
+    pub async fn end(self) -> Result<String, ActionError> {
+        let standing = match self {
+            Self::Before(standing) => standing,
+            Self::Begun(task) => task.await.map_err(|_| broke_off())??,
+        };
+        Ok(standing.to_string())
     }
 }
 
-/// Erases a subject. The same action again returns the first answer.
+fn broke_off() -> ActionError {
+    ActionError::Busy("the erasure broke off; erase again to go on".to_owned())
+}
+
+/// Erases a subject and waits for the end. The same action again returns the first answer.
 pub async fn erase(gate: &Gate, subject: &Subject, request: &Request<'_>) -> Result<String, ActionError> {
+    begin(gate, subject, request).await?.end().await
+}
+
+/// Begins to erase a subject. Nothing of it goes when no operation is found under it, or when the
+/// reason, which stays, quotes it.
+pub async fn begin(gate: &Gate, subject: &Subject, request: &Request<'_>) -> Result<Erasure, ActionError> {
     permitted(request.actor, Right::Erase)?;
     let why = reason(request.reason)?;
     let about = about(gate, subject)?;
-    let erasing = Erasing { gate, subject, request, about, why };
-    if let Some(earlier) = erasing.begin().await? {
-        return Ok(earlier);
+    let actor = request.actor.to_string();
+    if let Some(standing) = standing::of(gate, &actor, request.action_id, &about).await? {
+        return Ok(Erasure::Before(standing));
     }
-    let mut quoted = vec![subject.value.clone()];
-    let mut erased = Erased::default();
-    let mut after = Uuid::nil();
-    while let Some(last) = erasing.step(after, &mut quoted, &mut erased).await? {
-        after = last;
+    let found = gather::gather(gate, subject).await?;
+    if found.settled.is_empty() && found.kept.is_empty() {
+        // One that was killed at the very end left the log as it was.
+        gate.db().empty_log().await?;
+        return Err(ActionError::Invalid(
+            "no operation is found under this value, so there is nothing to erase".to_owned(),
+        ));
     }
-    erasing.texts(&quoted, &mut erased).await?;
-    erasing.words(&quoted, &mut erased).await?;
-    erasing.end(&erased).await
+    let quoted = Quoted::new(&found.values)?;
+    if quoted.stands_in(&why) {
+        return Err(ActionError::Invalid(
+            "the reason quotes what is to go, and the reason stays: say why without naming anybody"
+                .to_owned(),
+        ));
+    }
+    let run = Run {
+        gate: gate.clone(),
+        subject: subject.clone(),
+        actor,
+        action_id: request.action_id.to_owned(),
+        origin: request.origin.to_owned(),
+        about,
+        why,
+        found,
+        quoted,
+    };
+    // Whoever asked may be gone from here on: what is on record as begun is carried out.
+    Ok(Erasure::Begun(tokio::spawn(run.begin())))
 }
 
 /// Names the subject in the audit and tells nothing of it: only who has the secret key, and the
@@ -144,211 +223,33 @@ fn about(gate: &Gate, subject: &Subject) -> Result<String, ActionError> {
     let key = gate.db().keyring()?.current().derive("erased subjects");
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &key);
     let text = format!("{}\0{}", subject.name, subject.value);
-    Ok(format!("erasure:{}", hex(&ring::hmac::sign(&key, text.as_bytes()).as_ref()[..8])))
+    let digest = hex(&ring::hmac::sign(&key, text.as_bytes()).as_ref()[..8]);
+    Ok(format!("{}{digest}", standing::SUBJECT))
 }
 
-struct Erasing<'e> {
-    gate: &'e Gate,
-    subject: &'e Subject,
-    request: &'e Request<'e>,
-    about: String,
-    why: String,
-}
-
-impl Erasing<'_> {
-    fn actor(&self) -> String {
-        self.request.actor.to_string()
-    }
-
-    fn entry(&self, action: &str, detail: String, reason: Option<String>) -> AuditRow {
-        AuditRow {
-            id: self.gate.ambient().id(),
-            at: self.gate.ambient().now(),
-            actor: self.actor(),
-            action: action.to_owned(),
-            operation_id: None,
-            dead_letter_id: None,
-            subject: Some(self.about.clone()),
-            reason,
-            result: "done".to_owned(),
-            detail,
-            origin: self.request.origin.to_owned(),
+impl Run {
+    /// Carries it out, unless it was asked for twice at once; how it stands then.
+    async fn begin(self) -> Result<Standing, ActionError> {
+        if self.take().await? {
+            return Ok(Standing::Ended(self.to_the_end().await?));
         }
+        let standing = standing::of(&self.gate, &self.actor, &self.action_id, &self.about).await?;
+        standing.ok_or_else(broke_off)
     }
 
-    /// Takes the action, and writes down that somebody erases; the answer when it was taken before.
-    async fn begin(&self) -> Result<Option<String>, ActionError> {
+    /// Takes the action, and writes down that somebody erases; false when it was taken before.
+    async fn take(&self) -> Result<bool, ActionError> {
         let mut tx = self.gate.db().begin().await?;
         let now = self.gate.ambient().now();
-        let taken = take(&mut tx, &self.actor(), self.request.action_id, &self.about, now).await?;
-        if let Some(earlier) = taken {
+        if take(&mut tx, &self.actor, &self.action_id, &self.about, now).await?.is_some() {
             tx.undo().await?;
-            return Ok(Some(if earlier.is_empty() { "it was begun before".to_owned() } else { earlier }));
+            return Ok(false);
         }
         let detail = format!("everything under one {}", self.subject.name);
         audit::insert(&mut tx, &self.entry("erase", detail, Some(self.why.clone()))).await?;
+        let so_far = Standing::GoingOn(Erased::default().to_string()).stored();
+        actions::answer(&mut tx, &self.actor, &self.action_id, None, &so_far).await?;
         tx.commit(Commit::Action).await?;
-        Ok(None)
-    }
-
-    /// Erases the next operations; the last one that was looked at.
-    async fn step(
-        &self,
-        after: Uuid,
-        quoted: &mut Vec<String>,
-        erased: &mut Erased,
-    ) -> Result<Option<Uuid>, ActionError> {
-        let mut tx = self.gate.db().begin().await?;
-        let subject = (self.subject.name.as_str(), self.subject.value.as_str());
-        let found = erasure::of_subject(&mut tx, subject, after, STEP).await?;
-        let Some(last) = found.last().copied() else { return Ok(None) };
-        let over = retention::over(&mut tx, Task::Forget, &found).await?;
-        erased.left += found.len() - over.len();
-        let rows = operations::by_ids(&mut tx, &over).await?;
-        for row in &rows {
-            self.remember(&mut tx, row, quoted).await?;
-        }
-        let keys: Vec<(Uuid, String)> = rows
-            .iter()
-            .filter(|row| !row.key.starts_with("erased:"))
-            .map(|row| (row.id, row.key.clone()))
-            .collect();
-        let words = audit::worded(&mut tx, &over).await?;
-        retention::erase(&mut tx, &over, &[]).await?;
-        erasure::erase(&mut tx, &keys).await?;
-        let now = self.gate.ambient().now();
-        let told = over.iter().map(|id| EventRow {
-            id: self.gate.ambient().id(),
-            operation_id: *id,
-            position: None,
-            at: now,
-            kind: EventKind::Erased,
-            actor: self.actor(),
-            detail: format!("What it was about was erased by {}: {}", self.actor(), self.why),
-        });
-        events::insert(&mut tx, &told.collect::<Vec<_>>()).await?;
-        if !words.is_empty() {
-            let detail = format!("what people wrote about {} operations that were erased", over.len());
-            erased.entries +=
-                audit::erase_words(&mut tx, &words, &self.entry("erase_words", detail, None)).await?;
-        }
-        erased.operations += over.len();
-        tx.commit(Commit::Action).await?;
-        Ok(Some(last))
-    }
-
-    /// Notes what else is personal in an operation: its masked values, which people may have quoted.
-    async fn remember(
-        &self,
-        tx: &mut Tx,
-        row: &operations::OperationRow,
-        quoted: &mut Vec<String>,
-    ) -> Result<(), ActionError> {
-        let Some(kind) = self.gate.config().operations.get(&row.kind) else { return Ok(()) };
-        let Some(text) = operations::payload(tx, row.id).await? else { return Ok(()) };
-        let Ok(payload) = serde_json::from_str::<Value>(&text) else { return Ok(()) };
-        for value in kind.mask.iter().filter_map(|pointer| payload.pointer(pointer)) {
-            gather(value, quoted);
-        }
-        Ok(())
-    }
-
-    /// Takes away what people wrote elsewhere and that quotes the subject.
-    async fn texts(&self, quoted: &[String], erased: &mut Erased) -> Result<(), ActionError> {
-        for of in Written::ALL {
-            let mut tx = self.gate.db().begin().await?;
-            for one in erasure::texts(&mut tx, of).await? {
-                if quotes(&one.text, quoted) {
-                    erasure::take_away(&mut tx, of, &one.id).await?;
-                    erased.texts += 1;
-                }
-            }
-            tx.commit(Commit::Action).await?;
-        }
-        Ok(())
-    }
-
-    /// Erases the words of entries that quote the subject, whatever they are about.
-    async fn words(&self, quoted: &[String], erased: &mut Erased) -> Result<(), ActionError> {
-        let mut after = Uuid::nil();
-        loop {
-            let mut tx = self.gate.db().begin().await?;
-            let entries = erasure::audit_words(&mut tx, after, ENTRIES).await?;
-            let Some((last, ..)) = entries.last() else { return Ok(()) };
-            after = *last;
-            let guilty = entries.iter().filter(|(_, reason, detail)| {
-                quotes(detail, quoted) || reason.as_ref().is_some_and(|reason| quotes(reason, quoted))
-            });
-            let ids: Vec<Uuid> = guilty.map(|(id, ..)| *id).collect();
-            if ids.is_empty() {
-                continue;
-            }
-            let entry = self.entry("erase_words", "what quoted somebody who was erased".to_owned(), None);
-            erased.entries += audit::erase_words(&mut tx, &ids, &entry).await?;
-            tx.commit(Commit::Action).await?;
-        }
-    }
-
-    async fn end(&self, erased: &Erased) -> Result<String, ActionError> {
-        let answer = erased.to_string();
-        let mut tx = self.gate.db().begin().await?;
-        audit::insert(&mut tx, &self.entry("erased", answer.clone(), None)).await?;
-        actions::answer(&mut tx, &self.actor(), self.request.action_id, None, &answer).await?;
-        tx.commit(Commit::Action).await?;
-        Ok(answer)
-    }
-}
-
-/// The texts and numbers in a value.
-fn gather(value: &Value, into: &mut Vec<String>) {
-    match value {
-        Value::String(text) if text.chars().count() >= TELLING && !into.contains(text) => {
-            into.push(text.clone());
-        }
-        Value::Number(number)
-            if number.to_string().len() >= TELLING && !into.contains(&number.to_string()) =>
-        {
-            into.push(number.to_string());
-        }
-        Value::Array(items) => items.iter().for_each(|item| gather(item, into)),
-        Value::Object(members) => members.values().for_each(|member| gather(member, into)),
-        _ => {}
-    }
-}
-
-/// Whether a text, or the query string that it is, holds one of these as a word of its own.
-fn quotes(text: &str, quoted: &[String]) -> bool {
-    let decoded =
-        percent_encoding::percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().to_lowercase();
-    let plain = text.to_lowercase();
-    quoted.iter().map(|wanted| wanted.to_lowercase()).any(|wanted| {
-        [&plain, &decoded].iter().any(|text| {
-            text.match_indices(wanted.as_str()).any(|(at, found)| {
-                let inside = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
-                !inside(text[..at].chars().next_back()) && !inside(text[at + found.len()..].chars().next())
-            })
-        })
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quotes;
-
-    #[test]
-    fn a_value_is_found_as_a_word_however_it_is_written() {
-        let wanted = ["4711".to_owned(), "anna@example.com".to_owned()];
-        for text in [
-            "customer 4711 called",
-            "4711",
-            "search=4711&status=open",
-            "ANNA@example.com",
-            "anna%40example.com",
-        ] {
-            assert!(quotes(text, &wanted), "{text}");
-        }
-        for text in ["47112", "order 14711x", "hanna@example.com", ""] {
-            assert!(!quotes(text, &wanted), "{text}");
-        }
+        Ok(true)
     }
 }

@@ -60,6 +60,7 @@ async fn round(db: &Db, config: &Arc<Config>, ambient: &Ambient) -> Result<(), S
     }
     if erased + forgotten > 0 {
         tracing::info!(erased, forgotten, "operations whose retention ended");
+        db.empty_log().await?;
     }
     Ok(())
 }

@@ -8,13 +8,15 @@ use crate::domain::time::Timestamp;
 /// What was answered to an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
-    /// What was asked, of what.
+    /// What was asked, of what; nothing once it was erased, with the answer, since it quoted somebody.
     pub subject: String,
     /// The answer, as stored.
     pub answer: String,
+    /// When it was taken, or told last how far it is.
+    pub at: Timestamp,
 }
 
-from_row!(Answered { subject, answer });
+from_row!(Answered { subject, answer, at });
 
 /// Takes an action id for a subject; the earlier answer when it was taken before. A second caller
 /// waits here until the first one's transaction ends.
@@ -43,7 +45,7 @@ pub async fn take(
 
 /// What was answered to an action, if it was ever taken.
 pub async fn find(tx: &mut Tx, actor: &str, action_id: &str) -> Result<Option<Answered>, StoreError> {
-    const SQL: &str = "SELECT subject, answer FROM actions WHERE actor = $1 AND action_id = $2";
+    const SQL: &str = "SELECT subject, answer, at FROM actions WHERE actor = $1 AND action_id = $2";
     Ok(on!(tx, c => sqlx::query_as(SQL).bind(actor).bind(action_id).fetch_optional(c).await)?)
 }
 
@@ -66,4 +68,30 @@ pub async fn answer(
         .await?
         .rows_affected());
     Ok(())
+}
+
+/// Stores how far an action is that takes many transactions.
+pub async fn progress(
+    tx: &mut Tx,
+    (actor, action_id): (&str, &str),
+    answer: &str,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE actions SET answer = $3, at = $4 WHERE actor = $1 AND action_id = $2";
+    on!(tx, c => sqlx::query(SQL)
+        .bind(actor)
+        .bind(action_id)
+        .bind(answer)
+        .bind(at)
+        .execute(c)
+        .await?
+        .rows_affected());
+    Ok(())
+}
+
+/// An actor's last actions whose subject begins so, newest first.
+pub async fn lately(tx: &mut Tx, actor: &str, subject: &str, most: i64) -> Result<Vec<Answered>, StoreError> {
+    const SQL: &str = "SELECT subject, answer, at FROM actions WHERE actor = $1 \
+        AND substr(subject, 1, length($2)) = $2 ORDER BY at DESC, action_id DESC LIMIT $3";
+    Ok(on!(tx, c => sqlx::query_as(SQL).bind(actor).bind(subject).bind(most).fetch_all(c).await)?)
 }

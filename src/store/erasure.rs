@@ -1,6 +1,8 @@
 //! What is known of one person, or of any other subject that operations are searched by: where it
 //! stands, and how it goes. With the requests of [`super::retention`] this is all that is erased.
 
+mod written;
+
 use std::collections::HashMap;
 
 use ring::hmac;
@@ -10,72 +12,7 @@ use uuid::Uuid;
 use super::{MAX_ROWS, StoreError, Tx, placeholders};
 use crate::domain::keyring::SecretKey;
 
-/// A text that people wrote, somewhere beside operations.
-#[derive(Clone, Debug)]
-pub struct Quoting {
-    /// Names its row.
-    pub id: String,
-    /// What it says.
-    pub text: String,
-}
-
-from_row!(Quoting { id, text });
-
-/// Where people may have written about a subject, besides what belongs to an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written {
-    /// What is said of a cause.
-    CauseNote,
-    /// A kept filter.
-    View,
-    /// A bulk action's name, reason and filter.
-    Bulk,
-    /// Why a destination is paused.
-    Pause,
-    /// What somebody was told of.
-    Alert,
-    /// An answer to a form, kept so that it acts once.
-    Action,
-}
-
-impl Written {
-    /// Every one.
-    pub const ALL: [Self; 6] =
-        [Self::CauseNote, Self::View, Self::Bulk, Self::Pause, Self::Alert, Self::Action];
-
-    /// The rows that hold any text, and how one of them loses it.
-    fn statements(self) -> (&'static str, &'static str) {
-        match self {
-            Self::CauseNote => (
-                "SELECT cause AS id, note AS text FROM causes WHERE note IS NOT NULL",
-                "UPDATE causes SET note = NULL WHERE cause = $1",
-            ),
-            Self::View => (
-                "SELECT CAST(owner || ' ' || name AS TEXT) AS id, name || ' ' || query AS text FROM views",
-                "DELETE FROM views WHERE owner || ' ' || name = $1",
-            ),
-            Self::Bulk => (
-                "SELECT name || ' ' || reason AS id, name || ' ' || reason || ' ' || coalesce(pause_reason, '') \
-                 || ' ' || coalesce(filter, '') AS text FROM bulks",
-                "UPDATE bulks SET name = 'Erased', reason = 'Erased', pause_reason = NULL, filter = NULL \
-                 WHERE name || ' ' || reason = $1",
-            ),
-            Self::Pause => (
-                "SELECT name AS id, pause_reason AS text FROM destinations WHERE pause_reason IS NOT NULL",
-                "UPDATE destinations SET pause_reason = 'Erased' WHERE name = $1",
-            ),
-            Self::Alert => (
-                "SELECT kind || ' ' || subject || ' ' || CAST(at AS TEXT) AS id, subject || ' ' || detail AS text \
-                 FROM alerts",
-                "UPDATE alerts SET detail = 'Erased' WHERE kind || ' ' || subject || ' ' || CAST(at AS TEXT) = $1",
-            ),
-            Self::Action => (
-                "SELECT actor || ' ' || action_id AS id, subject || ' ' || answer AS text FROM actions",
-                "DELETE FROM actions WHERE actor || ' ' || action_id = $1",
-            ),
-        }
-    }
-}
+pub use written::{Quoting, Row, Written, audit_words, last_audit_words, take_away, texts};
 
 /// The operations whose business id of a name has a value, behind an id.
 pub async fn of_subject(
@@ -95,9 +32,8 @@ pub async fn of_subject(
 
 /// What goes of an operation besides what its retention takes: everything by which people find it,
 /// and everything that they wrote about it.
-const MORE: [&str; 6] = [
+const MORE: [&str; 5] = [
     "DELETE FROM search WHERE operation_id IN {}",
-    "UPDATE operations SET correlation_id = NULL, key = 'erased:' || {id} WHERE id IN {}",
     "UPDATE events SET detail = 'Erased.' WHERE kind NOT IN ('erased', 'duplicate', 'lease_lost') AND operation_id IN {}",
     "UPDATE dead_letters SET reason = NULL WHERE operation_id IN {}",
     "UPDATE override_requests SET reason = 'Erased.', word = NULL, facts = '' WHERE operation_id IN {}",
@@ -107,6 +43,7 @@ const MORE: [&str; 6] = [
 /// Erases the rest of some operations. Their keys stay known by a keyed digest, so that a submission
 /// which comes again is still the same one and has no second effect.
 pub async fn erase(tx: &mut Tx, operations: &[(Uuid, String)]) -> Result<(), StoreError> {
+    const RENAME: &str = "UPDATE operations SET correlation_id = NULL, key = $2 WHERE id = $1";
     for some in operations.chunks(MAX_ROWS) {
         let sql = format!(
             "INSERT INTO erased_keys (digest, operation_id) VALUES {} ON CONFLICT (digest) DO NOTHING",
@@ -120,10 +57,13 @@ pub async fn erase(tx: &mut Tx, operations: &[(Uuid, String)]) -> Result<(), Sto
             }
             query.execute(c).await?;
         });
-        // SQLite keeps an id as its bytes.
-        let id = if tx.is_postgres() { "CAST(id AS TEXT)" } else { "lower(hex(id))" };
+        for (id, _) in some {
+            // Drawn, so that no key that a caller chose can be in its way.
+            let key = format!("erased:{}", tx.ambient.opaque());
+            on!(&mut *tx, c => sqlx::query(RENAME).bind(*id).bind(key).execute(c).await?.rows_affected());
+        }
         for statement in MORE {
-            let sql = statement.replace("{id}", id).replace("{}", &placeholders(1, some.len()));
+            let sql = statement.replace("{}", &placeholders(1, some.len()));
             on!(&mut *tx, c => {
                 let mut query = sqlx::query(AssertSqlSafe(sql));
                 for (id, _) in some {
@@ -172,29 +112,4 @@ pub async fn named(tx: &mut Tx, keys: &[&str]) -> Result<HashMap<String, Uuid>, 
 fn digest(secret: &SecretKey, key: &str) -> Vec<u8> {
     let key_of_keys = hmac::Key::new(hmac::HMAC_SHA256, &secret.derive("erased keys"));
     hmac::sign(&key_of_keys, key.as_bytes()).as_ref().to_vec()
-}
-
-/// Every text of a kind.
-pub async fn texts(tx: &mut Tx, of: Written) -> Result<Vec<Quoting>, StoreError> {
-    let (select, _) = of.statements();
-    Ok(on!(tx, c => sqlx::query_as(select).fetch_all(c).await)?)
-}
-
-/// Takes a text away.
-pub async fn take_away(tx: &mut Tx, of: Written, id: &str) -> Result<(), StoreError> {
-    let (_, erase) = of.statements();
-    on!(tx, c => sqlx::query(erase).bind(id).execute(c).await?.rows_affected());
-    Ok(())
-}
-
-/// The entries of the audit behind an id that have words, with the words.
-pub async fn audit_words(
-    tx: &mut Tx,
-    after: Uuid,
-    most: usize,
-) -> Result<Vec<(Uuid, Option<String>, String)>, StoreError> {
-    let sql = format!(
-        "SELECT audit_id, reason, detail FROM audit_words WHERE audit_id > $1 ORDER BY audit_id LIMIT {most}"
-    );
-    Ok(on!(tx, c => sqlx::query_as(AssertSqlSafe(sql)).bind(after).fetch_all(c).await)?)
 }

@@ -110,6 +110,7 @@ pub mod history;
 pub mod hooks;
 pub mod identities;
 pub mod live;
+mod log;
 pub mod nodes;
 pub mod operations;
 pub mod overrides;
@@ -205,6 +206,8 @@ impl Db {
                 .busy_timeout(TURN)
                 .statement_cache_capacity(1024)
                 .pragma("temp_store", "memory")
+                // What is deleted is overwritten: it was erased, or its time was over.
+                .pragma("secure_delete", "on")
                 .pragma("cache_size", "-16000");
             let write = SqlitePoolOptions::new()
                 .max_connections(1)

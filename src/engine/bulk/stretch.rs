@@ -107,7 +107,9 @@ pub(super) async fn catch_up(tx: &mut Tx, row: &BulkRow, now: Timestamp) -> Resu
     let Some(actor) = row.acts_as.as_deref() else { return Ok(0) };
     let mut moves = Vec::new();
     for due in members::due(tx, row.id, row.members, MOST).await? {
-        if let Some(done) = actions::find(tx, actor, &act::action_id(row, due)).await? {
+        // One whose answer was erased is asked for again, and refused since it was taken.
+        let done = actions::find(tx, actor, &act::action_id(row, due)).await?;
+        if let Some(done) = done.filter(|done| !done.subject.is_empty()) {
             moves.push(act::answered(row, due, &done.answer, now)?);
         }
     }

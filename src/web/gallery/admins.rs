@@ -108,6 +108,7 @@ pub(super) fn erase(w: &Words) -> [ErasePage; 3] {
         value: Field::wrong(w.t("4711"), w.t("There is nothing to look for.")),
         found,
         confirm: Some("/confirm?next=%2Ferase".into()),
+        lately: vec![(ago(40), w.t("12 operations are erased."))],
     };
     let found = Found {
         name: "customer".into(),

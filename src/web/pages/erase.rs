@@ -1,6 +1,8 @@
 //! Erasing what is known of one subject. The value is never in an address: those are kept in
 //! browsers and in logs.
 
+use std::time::Duration;
+
 use askama::Template;
 use axum::Router;
 use axum::extract::State;
@@ -12,16 +14,21 @@ use super::case;
 use super::confirm::{self, Asks};
 use crate::domain::actor::Right;
 use crate::engine::actions::{ActionError, Request};
-use crate::engine::erasure::{self, Subject, Survey};
+use crate::engine::erasure::{self, Standing, Subject, Survey};
 use crate::web::Web;
 use crate::web::failure::{Failure, sentence};
 use crate::web::guard::{Fields, Posted, Signed};
 use crate::web::listing::Choice;
 use crate::web::page::{Layout, Section, render, render_as};
 use crate::web::tell::list;
-use crate::web::view::{Field, Reference};
+use crate::web::view::{Field, Reference, When};
 
 const PATH: &str = "/erase";
+
+/// How long a browser waits for the end; the erasure goes on without it.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Erasures that the page tells of.
+const LATELY: i64 = 3;
 
 /// `/erase`
 #[derive(Template, Debug)]
@@ -37,6 +44,8 @@ pub struct ErasePage {
     pub found: Option<Found>,
     /// Where the reader can show who they are first, when their sign-in is not fresh.
     pub confirm: Option<String>,
+    /// How what the reader erased last stands, newest first; of whom it was is written nowhere.
+    pub lately: Vec<(When, String)>,
 }
 
 /// What would go, and the form that has it go.
@@ -80,7 +89,11 @@ async fn page(
     let choice =
         |known: &str| Choice { value: known.to_owned(), words: known.to_owned(), chosen: known == name };
     let names = erasure::names(web.engine.config()).into_iter().map(choice).collect();
-    Ok(ErasePage { layout, names, value, found, confirm: confirm::before(web, who, PATH) })
+    tx.undo().await?;
+    let lately = erasure::lately(web.engine.gate(), &who.actor(), LATELY).await?;
+    let seen = who.seen(web.engine.ambient().now());
+    let lately = lately.into_iter().map(|(at, standing)| (When::at(at, seen), told(&standing).1)).collect();
+    Ok(ErasePage { layout, names, value, found, confirm: confirm::before(web, who, PATH), lately })
 }
 
 async fn act(State(web): State<Web>, posted: Posted) -> Result<Response, Failure> {
@@ -119,9 +132,35 @@ async fn act(State(web): State<Web>, posted: Posted) -> Result<Response, Failure
         reason: &found.reason.value,
         origin: &who.origin,
     };
-    let answer = erasure::erase(gate, &subject, &request).await?;
-    who.flash(true, format!("Done. {}", sentence(&answer))).await?;
+    let standing = match erasure::begin(gate, &subject, &request).await {
+        Ok(erasure) => erasure.within(PATIENCE).await?,
+        Err(ActionError::Invalid(why)) => {
+            let mut found = found;
+            found.reason.error = Some(sentence(&why));
+            let value = Field { value: subject.value, error: None };
+            let page = page(&web, &who, &subject.name, value, Some(found)).await?;
+            return Ok(render_as(StatusCode::UNPROCESSABLE_ENTITY, &page));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let (good, text) = told(&standing);
+    who.flash(good, text).await?;
     Ok(Redirect::to(PATH).into_response())
+}
+
+/// How an erasure stands, in words, and whether that is well.
+fn told(standing: &Standing) -> (bool, String) {
+    match standing {
+        Standing::Ended(erased) => (true, format!("Done. {}", sentence(erased))),
+        Standing::GoingOn(erased) => {
+            let so_far = if erased.is_empty() { String::new() } else { format!(" So far: {erased}.") };
+            (true, format!("It goes on, whatever you do meanwhile. This page tells how far it is.{so_far}"))
+        }
+        Standing::BrokeOff(erased) => {
+            let what = "It broke off. Look again and erase what is left: that goes on where it stopped.";
+            (false, format!("{what} Until then: {erased}."))
+        }
+    }
 }
 
 fn found(web: &Web, subject: &Subject, fields: &Fields, survey: &Survey, asked: bool) -> Found {

@@ -4,6 +4,7 @@ mod accounts;
 mod audit;
 mod demo;
 mod drill;
+mod erasure;
 mod killed;
 mod operator;
 mod serving;

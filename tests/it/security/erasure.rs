@@ -1,6 +1,9 @@
 //! Erasing a person: nothing of theirs is left in the database, the evidence stays meaningful, the
 //! audit's chain stays whole, and the same submission still has no second effect.
 
+mod reach;
+mod unfinished;
+
 use dead_letter_office::demo::destination::Behaviour;
 use dead_letter_office::domain::actor::Role;
 use dead_letter_office::engine::accept::Accepted;
@@ -68,6 +71,17 @@ async fn left(desk: &Desk) -> Vec<(String, String)> {
     rows.into_iter().filter(|(_, row)| holds(row)).collect()
 }
 
+/// What of the person stands in SQLite's file or in its log, also where no row is any more.
+fn in_files(desk: &Desk) -> Vec<&'static str> {
+    let Some(path) = desk.app.database.url.strip_prefix("sqlite://") else { return Vec::new() };
+    let path = path.trim_end_matches("?mode=rwc");
+    let read = |name: String| std::fs::read(name).unwrap_or_default();
+    let bytes = [read(path.to_owned()), read(format!("{path}-wal"))].concat();
+    assert!(!bytes.is_empty(), "{path}");
+    let holds = |wanted: &&str| bytes.windows(wanted.len()).any(|part| part == wanted.as_bytes());
+    PERSONAL.into_iter().filter(holds).collect()
+}
+
 async fn nothing_of_the_person_is_left_and_what_became_of_it_is(db: TestDatabase) {
     let mut desk = Desk::configured(db, TYPE).await;
     let (operation, letter) = refused(&mut desk, "order-zb-1").await;
@@ -111,6 +125,8 @@ async fn nothing_of_the_person_is_left_and_what_became_of_it_is(db: TestDatabase
     }
 
     let boss = person("boss", Role::Admin);
+    let planted = if desk.app.database.url.starts_with("sqlite") { &PERSONAL[..] } else { &[] };
+    assert_eq!(in_files(&desk), planted);
     let subject = Subject::new(desk.app.engine.config(), "customer", " C-4711 ").unwrap();
     let survey = erasure::survey(&gate, &subject).await.unwrap();
     assert_eq!(survey, Survey { settled: 1, ..Survey::default() });
@@ -121,6 +137,7 @@ async fn nothing_of_the_person_is_left_and_what_became_of_it_is(db: TestDatabase
         answer
     );
     assert_eq!(left(&desk).await, []);
+    assert_eq!(in_files(&desk), Vec::<&str>::new());
 
     // What became of it.
     let after = desk.app.thread(operation).await;
