@@ -84,6 +84,7 @@ pub mod key;
 pub mod keyring;
 pub mod lookup;
 pub mod name;
+pub mod network;
 pub mod operation;
 pub mod retry;
 pub mod sign_in;

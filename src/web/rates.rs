@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 
 use super::inbound::origin;
 use crate::config::Server;
+use crate::domain::network::network;
 
 /// Calls a second from one address that name no token that works, or a source that they cannot prove
 /// to be. Whoever holds a token that worked before is not counted among them.
@@ -138,7 +139,7 @@ impl Rates {
 
 /// Whose calls count together that prove nothing; absent for a request that came over no connection.
 pub(in crate::web) fn stranger(parts: &axum::http::request::Parts) -> Option<Who> {
-    origin::of(parts).map(|address| Who::Stranger(origin::network(address)))
+    origin::of(parts).map(|address| Who::Stranger(network(address)))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! that counts stands in a header, which anybody can write: it is believed only from proxies that
 //! `[server] trusted_proxies` names, and of it only what those wrote themselves.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request, State};
@@ -64,14 +64,6 @@ pub(in crate::web) async fn layer(
 /// Where a request comes from; absent when it came over no connection.
 pub(in crate::web) fn of(parts: &Parts) -> Option<IpAddr> {
     parts.extensions.get::<Client>().map(|Client(address)| *address)
-}
-
-/// What one holder of an address has: of v6 at least the 64 bits below its network.
-pub(in crate::web) fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
-        v4 @ IpAddr::V4(_) => v4,
-    }
 }
 
 /// Whether an address is in one of these networks.

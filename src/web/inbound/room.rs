@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::origin::network;
+use crate::domain::network::network;
 
 /// An address may hold this share of what it and nobody else has: one in so many.
 const SHARE: usize = 2;
