@@ -29,7 +29,7 @@ pub use secrets::{
     Envelopes, MAX_SECRET, Rotation, SECRETS_SINCE, open_secrets, remove_secret, rotate_keys, set_secret,
 };
 pub use sessions::{end_session, sessions, sign_out, sign_out_everywhere};
-pub use tokens::{create_token, revoke_token, token_holder};
+pub use tokens::{create_token, revoke_token, token_holder, working_tokens};
 
 use crate::domain::actor::{Actor, Right, Rights};
 use crate::domain::ambient::Ambient;
