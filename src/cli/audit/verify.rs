@@ -12,7 +12,7 @@ use crate::cli::text::{clean, print};
 use crate::domain::key::hex;
 use crate::engine::journal::anchor::Anchored;
 use crate::engine::journal::proof;
-use crate::engine::journal::verify::{Outcome, verify};
+use crate::engine::journal::verify::{Adopted, Outcome, verify};
 use crate::store::{Commit, checks};
 
 /// What whoever finds something is to do.
@@ -57,6 +57,14 @@ pub(super) async fn run(context: &Context, args: Args) -> anyhow::Result<()> {
     note(context, &outcome).await?;
     if let Some(head) = &outcome.head {
         writeln!(page, "Head: {}:{}", head.seq, hex(&head.mac))?;
+    }
+    if let Some(Adopted { entries, at, actor }) = &outcome.adopted {
+        writeln!(
+            page,
+            "Of these, {entries} had no chain until {} began it at {}: it vouches for them from then on.",
+            clean(actor),
+            at.rfc3339()
+        )?;
     }
     if outcome.is_whole() {
         let links = usize::try_from(outcome.links)?;

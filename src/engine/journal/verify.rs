@@ -88,12 +88,26 @@ pub struct Outcome {
     pub links: i64,
     /// Entries whose words were erased, and that an entry says so of.
     pub erased: i64,
+    /// The entry that says that those before it had no chain when they were written.
+    pub adopted: Option<Adopted>,
     /// The last link.
     pub head: Option<Head>,
     /// What does not fit, in the order of the chain; not more than can be read.
     pub faults: Vec<Fault>,
     /// How many more there are.
     pub more: usize,
+}
+
+/// That a chain was begun with entries that stood there: it vouches for them from that moment on, and
+/// for nothing that happened to them before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adopted {
+    /// How many they are.
+    pub entries: i64,
+    /// Since when it does.
+    pub at: Timestamp,
+    /// On whose word.
+    pub actor: String,
 }
 
 impl Outcome {
@@ -236,6 +250,10 @@ impl<'a> Walk<'a> {
             None => self.outcome.erased += 1,
             Some(_) => {}
         }
+        if row.action == chain::BEGIN {
+            let (entries, at, actor) = (walked.seq - 1, row.at, row.actor.clone());
+            self.outcome.adopted = Some(Adopted { entries, at, actor });
+        }
         if walked.erased.is_some() && walked.erased != listed.map(erased) {
             let words = "the list of the entries whose words it erased was altered";
             self.outcome.fault(FaultKind::ErasureAltered, Some(&walked), words);
@@ -275,8 +293,8 @@ impl<'a> Walk<'a> {
         }
         if self.seq == 0 && count > 0 {
             let words = format!(
-                "{count} entries and no chain; when they are from before this version, one start of `dlo serve` \
-                 links them, and else the chain was removed"
+                "{count} entries and no chain: it was removed, unless this database is from before there was one; \
+                 then `dlo audit adopt` begins it"
             );
             self.outcome.fault(FaultKind::NoChain, None, words);
             return self.outcome;

@@ -132,6 +132,35 @@ async fn what_was_done_to_the_audit_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chain_begins_anew_only_on_somebodys_word() {
+    let house = house("");
+    house.done(&["token", "create", "one", "--scope", "read"]);
+    let adopt = ["audit", "adopt", "--reason", "restored by hand"];
+    let whole = house.dlo(&adopt);
+    assert!(whole.code == Some(1) && whole.err.contains("nothing to link"), "{whole:?}");
+    let mut raw = raw(&house).await;
+    raw.script(SCRIPT).await;
+    raw.execute("DELETE FROM audit_chain").await;
+    for refused in [&["token", "create", "two", "--scope", "read"][..], &["serve", "--only", "engine"]] {
+        let answer = house.dlo(refused);
+        assert_eq!(answer.code, Some(1), "{answer:?}");
+        assert!(answer.err.contains("no chain") && answer.err.contains("`dlo audit adopt`"), "{answer:?}");
+    }
+    let gone = house.dlo(&["audit", "verify"]);
+    assert!(gone.code == Some(1) && gone.out.contains("1 entries and no chain"), "{gone:?}");
+    assert_eq!(house.dlo(&["audit", "adopt"]).code, Some(2));
+    assert_eq!(house.dlo(&["audit", "adopt", "--reason", " "]).code, Some(2));
+    assert!(house.done(&adopt).contains("begins with 1 entry"));
+    house.done(&["token", "create", "two", "--scope", "read"]);
+    let fine = house.done(&["audit", "verify"]);
+    assert!(
+        fine.contains("whole: 3 entries") && fine.contains("Of these, 1 had no chain until cli:"),
+        "{fine}"
+    );
+    assert!(house.done(&["audit", "export"]).contains("restored by hand"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_head_is_told_to_a_file_that_a_cut_end_shows_by() {
     let house = house("[audit]\nanchor_file = \"heads\"\n");
     let nothing = house.done(&["audit", "verify"]);
