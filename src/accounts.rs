@@ -5,6 +5,7 @@
 mod codes;
 mod elsewhere;
 mod guessable;
+mod keys;
 mod links;
 pub mod passkeys;
 mod passwords;
@@ -23,10 +24,11 @@ pub use codes::{
     remove_factors, turn_off_app, waiting_app,
 };
 pub use elsewhere::{Entry, refused_elsewhere, sign_in_elsewhere, signed_in_again};
+pub use keys::Keys;
 pub use links::{LINK_LASTS, LinkFor, first_link, link_details, link_for, make_link, use_link};
 pub use passwords::{MAX_PASSWORD, MIN_PASSWORD, NewPassword};
 pub use secrets::{
-    Envelopes, MAX_SECRET, Rotation, SECRETS_SINCE, open_secrets, remove_secret, rotate_keys, set_secret,
+    MAX_SECRET, Rotation, SECRETS_SINCE, open_secrets, remove_secret, rotate_keys, set_secret,
 };
 pub use sessions::{end_session, sessions, sign_out, sign_out_everywhere};
 pub use tokens::{create_token, revoke_token, token_holder, working_tokens};

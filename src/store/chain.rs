@@ -37,6 +37,25 @@ pub async fn head(tx: &mut Tx) -> Result<Option<Head>, StoreError> {
     Ok(on!(tx, c => sqlx::query_as(SQL).fetch_optional(c).await)?)
 }
 
+/// The secret keys that links were made with, by id, each with its first link and its last. However
+/// many links there are, this costs a look or two for each key.
+pub async fn keys(tx: &mut Tx) -> Result<Vec<(String, i64, i64)>, StoreError> {
+    const NEXT: &str = "SELECT min(key_id) FROM audit_chain WHERE key_id > $1";
+    const ENDS: &str = "SELECT (SELECT min(seq) FROM audit_chain WHERE key_id = $1), \
+        (SELECT max(seq) FROM audit_chain WHERE key_id = $1)";
+    let mut found = Vec::new();
+    let mut after = String::new();
+    while let Some(id) =
+        on!(&mut *tx, c => sqlx::query_scalar::<_, Option<String>>(NEXT).bind(&after).fetch_one(c).await)?
+        && found.len() < MAX_ROWS
+    {
+        let (first, last) = on!(&mut *tx, c => sqlx::query_as(ENDS).bind(&id).fetch_one(c).await)?;
+        found.push((id.clone(), first, last));
+        after = id;
+    }
+    Ok(found)
+}
+
 /// A link that is about to be stored.
 struct Link {
     seq: i64,

@@ -402,6 +402,7 @@ fn migrator(postgres: bool) -> Migrator {
         (13, "roles", include_str!("../../migrations/0013_roles.sql")),
         (14, "secrets", include_str!("../../migrations/0014_secrets.sql")),
         (15, "erasure", include_str!("../../migrations/0015_erasure.sql")),
+        (17, "keys", include_str!("../../migrations/0017_keys.sql")),
     ];
     let migrations = scripts
         .into_iter()
