@@ -6,6 +6,7 @@ mod codes;
 mod door;
 mod elsewhere;
 mod guessable;
+mod keys;
 mod links;
 pub mod passkeys;
 mod passwords;
@@ -26,14 +27,15 @@ pub use codes::{
 };
 pub use door::{came_in_by_link, change_password, sign_in, sign_in_from};
 pub use elsewhere::{Entry, refused_elsewhere, sign_in_elsewhere, signed_in_again};
+pub use keys::Keys;
 pub use links::{LINK_LASTS, LinkFor, first_link, link_details, link_for, make_link, use_link};
 pub use passwords::{MAX_PASSWORD, MIN_PASSWORD, NewPassword};
 pub use people::{add_user, disable, enable, set_role, set_zone};
 pub use secrets::{
-    Envelopes, MAX_SECRET, Rotation, SECRETS_SINCE, open_secrets, remove_secret, rotate_keys, set_secret,
+    MAX_SECRET, Rotation, SECRETS_SINCE, open_secrets, remove_secret, rotate_keys, set_secret,
 };
 pub use sessions::{end_session, sessions, sign_out, sign_out_everywhere};
-pub use tokens::{create_token, revoke_token, token_holder};
+pub use tokens::{create_token, revoke_token, token_holder, working_tokens};
 
 use crate::domain::actor::{Actor, Right, Rights};
 use crate::domain::envelope::EnvelopeError;

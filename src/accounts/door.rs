@@ -42,7 +42,7 @@ pub async fn sign_in_from(
     purpose: Purpose,
     origin: &str,
 ) -> Result<Option<UserRow>, AccountError> {
-    let attempt = Try { what: What::Password, name, address: origin };
+    let attempt = Try { what: What::Password, purpose, name, address: origin };
     tries::begin(db, ambient, &attempt).await?;
     let (user, stronger) = checked(db, name, password).await?;
     let mut tx = db.begin().await?;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use secrecy::{ExposeSecret as _, SecretString};
 
+use super::keys::Keys;
 use super::record::note;
 use super::{AccountError, By};
 use crate::domain::ambient::Ambient;
@@ -13,7 +14,7 @@ use crate::domain::keyring::Keyring;
 use crate::domain::name::{NAME_RULE, is_name};
 use crate::store::envelopes::{self, Id, PLACES, Place};
 use crate::store::secrets::{self, SecretRow};
-use crate::store::{Commit, Db, StoreError, Tx};
+use crate::store::{Commit, Db, StoreError};
 
 /// The schema's version that brought stored secrets.
 pub const SECRETS_SINCE: i64 = 14;
@@ -97,43 +98,6 @@ fn open(keyring: &Keyring, envelope: &Envelope, belongs: &str) -> Result<SecretS
     Ok(text.into())
 }
 
-/// Where all envelopes stand.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Envelopes {
-    /// Under the key in use.
-    pub current: i64,
-    /// Under which other key, by its id.
-    pub others: BTreeMap<String, i64>,
-}
-
-impl Envelopes {
-    /// Counts them.
-    pub async fn count(tx: &mut Tx, keyring: &Keyring) -> Result<Self, StoreError> {
-        let current = keyring.current().id();
-        let mut counted = Self::default();
-        for place in PLACES {
-            for (key, count) in envelopes::counts(tx, place).await? {
-                if key == current {
-                    counted.current += count;
-                } else {
-                    *counted.others.entry(key).or_default() += count;
-                }
-            }
-        }
-        Ok(counted)
-    }
-
-    /// How many there are.
-    pub fn all(&self) -> i64 {
-        self.current + self.left()
-    }
-
-    /// How many are not under the key in use.
-    pub fn left(&self) -> i64 {
-        self.others.values().sum()
-    }
-}
-
 /// What came of a change of the key.
 #[derive(Clone, Debug, Default)]
 pub struct Rotation {
@@ -141,8 +105,8 @@ pub struct Rotation {
     pub changed: usize,
     /// Why some were not: the row, and what is wrong with it.
     pub failed: Vec<(String, EnvelopeError)>,
-    /// Where all of them stand afterwards.
-    pub standing: Envelopes,
+    /// How the keys stand afterwards.
+    pub keys: Keys,
 }
 
 /// Puts every envelope under the key in use. Everything else goes on meanwhile, since both keys open;
@@ -156,7 +120,7 @@ pub async fn rotate_keys(db: &Db, ambient: &Ambient, by: &By<'_>) -> Result<Rota
         }
     }
     let mut tx = db.read().await?;
-    rotation.standing = Envelopes::count(&mut tx, db.keyring()?).await?;
+    rotation.keys = Keys::look(&mut tx, db.keyring()?).await?;
     Ok(rotation)
 }
 

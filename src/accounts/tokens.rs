@@ -59,6 +59,12 @@ pub async fn revoke_token(db: &Db, ambient: &Ambient, name: &str, by: &By<'_>) -
     Ok(tx.commit(Commit::Token).await?)
 }
 
+/// The hashes of all tokens that work.
+pub async fn working_tokens(db: &Db, ambient: &Ambient) -> Result<Vec<Vec<u8>>, StoreError> {
+    let mut tx = db.read().await?;
+    accounts::working_tokens(&mut tx, ambient.now()).await
+}
+
 /// Whoever holds a token's secret; absent when it does not work.
 pub async fn token_holder(db: &Db, ambient: &Ambient, secret: &str) -> Result<Option<TokenRow>, StoreError> {
     if !secret.starts_with(TOKEN_PREFIX) {

@@ -1,32 +1,38 @@
 //! Slows down whoever guesses: after a few tries each further one has to wait longer. Nobody is shut
 //! out for good, and a name that does not exist is treated as one that does. All nodes count
 //! together, in the database.
+//!
+//! Passwords at the door are guessed by anybody, so that they are counted tightly only for a name and
+//! a network together: whoever guesses makes themselves wait, and not the one whose name it is. What
+//! needs a password first, or a session, is counted by person, wherever they are.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use ring::hmac;
 
-use super::AccountError;
+use super::{AccountError, Purpose};
 use crate::domain::address::network;
 use crate::domain::ambient::Ambient;
 use crate::domain::time::Timestamp;
 use crate::store::tries::{self, TriesRow};
 use crate::store::{Commit, Db, StoreError};
 
-/// Tries at one name before the first wait.
+/// Tries at one name before the first wait: from one network, or by whoever is through a first door.
 const FREE_BY_NAME: i64 = 5;
 /// Tries from one address before the first wait: a whole company may share one.
 const FREE_BY_ADDRESS: i64 = 50;
+/// Tries at one name from everywhere before the first wait: many networks that guess together.
+const FREE_EVERYWHERE: i64 = 100;
 /// The longest wait.
 const LONGEST: Duration = Duration::from_mins(1);
 /// Tries are forgotten after this long without another.
 const REMEMBERED: Duration = Duration::from_mins(15);
 
-/// What is tried. Each is counted apart.
+/// What is tried. Each is counted apart, and apart for each purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A password, at the door or to confirm who sits there.
+    /// A password.
     Password,
     /// A code of a second factor.
     Code,
@@ -37,6 +43,8 @@ pub enum What {
 pub struct Try<'a> {
     /// At what.
     pub what: What,
+    /// What for. To confirm somebody needs the session that they are in.
+    pub purpose: Purpose,
     /// The account's name as it was typed: perhaps nobody's, perhaps a password.
     pub name: &'a str,
     /// From where.
@@ -51,27 +59,42 @@ pub async fn begin(db: &Db, ambient: &Ambient, it: &Try<'_>) -> Result<(), Accou
     let mut tx = db.begin().await?;
     let mut wait = Duration::ZERO;
     // Always in this order, so that no two tries wait for each other.
-    for (key, free) in &keys {
-        let row = tries::lock(&mut tx, key, now, now.minus(REMEMBERED)).await?;
-        wait = wait.max(pause(row, *free, now));
+    for counted in &keys {
+        let row = tries::lock(&mut tx, &counted.key, now, now.minus(REMEMBERED)).await?;
+        wait = wait.max(pause(row, counted.free, now));
     }
     if !wait.is_zero() {
         tx.undo().await?;
         return Err(AccountError::Later(wait));
     }
-    for (key, _) in &keys {
-        tries::count(&mut tx, key, now).await?;
+    for counted in &keys {
+        tries::count(&mut tx, &counted.key, now).await?;
     }
     Ok(tx.commit(Commit::Tries).await?)
 }
 
-/// Takes a try back that was right, and what was tried at its name before.
+/// Takes a try back that was right, and what the same one tried at its name before. What others
+/// tried there counts on.
 pub async fn succeeded(db: &Db, it: &Try<'_>) -> Result<(), AccountError> {
-    let [(name, _), (address, _)] = it.keys(db)?;
+    let keys = it.keys(db)?;
     let mut tx = db.begin().await?;
-    tries::forget(&mut tx, &name).await?;
-    tries::take_back(&mut tx, &address).await?;
+    for counted in &keys {
+        if counted.own {
+            tries::forget(&mut tx, &counted.key).await?;
+        } else {
+            tries::take_back(&mut tx, &counted.key).await?;
+        }
+    }
     Ok(tx.commit(Commit::Tries).await?)
+}
+
+/// One of the counts that a try is in.
+struct Counted {
+    key: Vec<u8>,
+    /// Tries before the first wait.
+    free: i64,
+    /// It counts those who try as this one does, and nobody else.
+    own: bool,
 }
 
 /// How long to wait before one more try.
@@ -82,22 +105,33 @@ fn pause(row: TriesRow, free: i64, now: Timestamp) -> Duration {
 }
 
 impl Try<'_> {
-    /// The keys under which it is counted, with how many tries each has before it waits.
-    fn keys(&self, db: &Db) -> Result<[(Vec<u8>, i64); 2], StoreError> {
+    /// Where it is counted.
+    fn keys(&self, db: &Db) -> Result<Vec<Counted>, StoreError> {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &db.keyring()?.current().derive("sign-in tries"));
         let what = match self.what {
             What::Password => "password",
             What::Code => "code",
         };
-        let of = |kind: &str, text: &str| {
-            hmac::sign(&key, format!("{what} {kind} {text}").as_bytes()).as_ref().to_vec()
+        let from = match self.address.parse::<IpAddr>() {
+            Ok(address) => network(address).to_string(),
+            Err(_) => self.address.to_owned(),
         };
-        // Where it comes over no connection, the word that stands for that.
-        let address = self
-            .address
-            .parse()
-            .map_or_else(|_| self.address.to_owned(), |address: IpAddr| network(address).to_string());
-        Ok([(of("name", self.name), FREE_BY_NAME), (of("address", &address), FREE_BY_ADDRESS)])
+        let of = |kind: &str, texts: &[&str], free, own| {
+            // No kind begins another, and no address has a space: no two are one.
+            let text = format!("{what} {kind} {}", texts.join(" "));
+            Counted { key: hmac::sign(&key, text.as_bytes()).as_ref().to_vec(), free, own }
+        };
+        let by_name = |kind| of(kind, &[self.name], FREE_BY_NAME, true);
+        let by_address = || of("address", &[&from], FREE_BY_ADDRESS, false);
+        Ok(match (self.purpose, self.what) {
+            (Purpose::Confirm, _) => vec![by_name("confirm")],
+            (Purpose::SignIn, What::Code) => vec![by_name("name"), by_address()],
+            (Purpose::SignIn, What::Password) => vec![
+                of("pair", &[&from, self.name], FREE_BY_NAME, true),
+                of("name", &[self.name], FREE_EVERYWHERE, false),
+                by_address(),
+            ],
+        })
     }
 }
 

@@ -2,6 +2,9 @@
 
 mod verify;
 
+use anyhow::bail;
+
+use super::Usage;
 use super::args;
 use super::context::{Context, ORIGIN};
 use super::text::print;
@@ -10,6 +13,7 @@ use crate::domain::time::Timestamp;
 use crate::engine::evidence::Reader;
 use crate::engine::journal::exported;
 use crate::engine::journal::file::{File, Format};
+use crate::engine::journal::start::adopt;
 use crate::store::audit;
 
 #[derive(Debug, clap::Subcommand)]
@@ -25,6 +29,19 @@ pub(super) enum Command {
     /// configured anchor file, and names each entry that does not fit. Prints the head, which may be
     /// kept elsewhere for `--head`. Exits 1 when something does not fit.
     Verify(verify::Args),
+    /// Begin a chain where the audit has entries and none: after an upgrade from before there was one
+    ///
+    /// Whoever removed the chain would like this done too: if it was there before, compare the entries
+    /// with a backup and with the heads in the log first. What is linked now is vouched for from now
+    /// on, whoever wrote it; that it was, by whom and why is on record.
+    Adopt(AdoptArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct AdoptArgs {
+    /// Why, for whoever reads it later
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
 }
 
 #[derive(Debug, clap::Args)]
@@ -48,6 +65,21 @@ pub(super) async fn run(context: &Context, command: Command) -> anyhow::Result<(
     match command {
         Command::Export(args) => export(context, args).await,
         Command::Verify(args) => verify::run(context, args).await,
+        Command::Adopt(args) => adopted(context, &args.reason).await,
+    }
+}
+
+async fn adopted(context: &Context, reason: &str) -> anyhow::Result<()> {
+    if reason.trim().is_empty() {
+        return Err(Usage("write why, with --reason".to_owned()).into());
+    }
+    let actor = context.actor.to_string();
+    match adopt(&context.db, &context.ambient, &actor, ORIGIN, reason).await? {
+        0 => bail!("there is nothing to link: the audit has its chain, or no entry"),
+        count => print(&format!(
+            "The chain begins with {}, and vouches for them from now on.\n",
+            if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
+        )),
     }
 }
 

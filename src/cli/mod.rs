@@ -67,7 +67,8 @@ enum Command {
     /// Check the configuration and print what each step of each type really promises
     ///
     /// Names file, line and key of every mistake, and exits 2 when there is one. Needs no database,
-    /// unless the configuration takes secrets from there.
+    /// unless the configuration takes secrets from there; where there is one, also says which secret
+    /// keys it needs, and exits 2 when one is not here.
     Check,
     /// Bring the database to this version's schema
     Migrate,
@@ -93,8 +94,8 @@ enum Command {
     Key(secrets::KeyCommand),
     /// Put everything that is stored in envelopes under the secret key in use
     ///
-    /// While it runs, and when it is broken off, both keys open what is stored. Exits 1 when a key that
-    /// is needed is not there, and says which.
+    /// While it runs, and when it is broken off, both keys open what is stored. Says what each older key
+    /// is needed for afterwards. Exits 1 when a key that is needed is not there, and says which.
     RotateKeys,
     /// Submit one operation and print it as JSON
     ///

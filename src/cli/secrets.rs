@@ -1,7 +1,6 @@
 //! `dlo secret`, `dlo key` and `dlo rotate-keys`: they work before the configuration is whole, since a
 //! secret that is missing from it is what they bring.
 
-use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use secrecy::SecretString;
 use super::context::{self, ORIGIN, open_there, ready};
 use super::people::day;
 use super::text::{clean, counted, print, table};
-use crate::accounts::{self, By, Envelopes, MAX_SECRET};
+use crate::accounts::{self, By, Keys, MAX_SECRET};
 use crate::config::{self, Draft};
 use crate::domain::ambient::Ambient;
 use crate::store::{Db, secrets};
@@ -149,8 +148,10 @@ pub(super) fn key(command: &KeyCommand) -> anyhow::Result<()> {
          1. Under [server], name {file} as secret_key_file, and the present key's file in old_secret_key_files.\n\
          2. Start every `dlo serve` again: both keys open what is stored, new things hang on the new one.\n\
          3. `dlo rotate-keys` puts what is stored under the new key.\n\
-         4. Once it says that nothing is left under another key, take the old file out of old_secret_key_files.\n\
-         Keep {file} secret and safe: it is in no backup of the database.\n"
+         4. Leave the old file in old_secret_key_files: what the audit said before is verified with it, and operations \
+         that were erased before are recognised by it. `dlo check`, `dlo rotate-keys` and the page Status say what each \
+         key is needed for, and when nothing needs one any more.\n\
+         Keep {file} secret and safe, and the old one too: neither is in a backup of the database.\n"
     ))
 }
 
@@ -167,7 +168,7 @@ async fn rotated(vault: &Vault) -> anyhow::Result<()> {
     let rotation = accounts::rotate_keys(&vault.db, &vault.ambient, &by).await?;
     let current = vault.db.keyring()?.current().id();
     let mut text = format!("{} to the key in use, {current}.\n", changed(rotation.changed));
-    text.push_str(&standing(&rotation.standing));
+    text.push_str(&told(&rotation.keys));
     print(&text)?;
     let Some((row, error)) = rotation.failed.first() else { return Ok(()) };
     let others = match rotation.failed.len() {
@@ -184,19 +185,7 @@ fn changed(count: usize) -> String {
     }
 }
 
-/// Where stored secrets stand, a line for each key.
-pub(super) fn standing(envelopes: &Envelopes) -> String {
-    let mut text = format!("{} under the key in use.\n", are(envelopes.current));
-    for (key, count) in &envelopes.others {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{} under the key {}.", are(*count), clean(key));
-    }
-    if envelopes.left() == 0 {
-        text.push_str("Nothing stored needs another key.\n");
-    }
-    text
-}
-
-fn are(count: i64) -> String {
-    if count == 1 { "1 is".to_owned() } else { format!("{count} are") }
+/// How the keys stand, a line for each.
+pub(super) fn told(keys: &Keys) -> String {
+    keys.told().iter().map(|line| clean(line) + "\n").collect()
 }

@@ -10,8 +10,8 @@ use tokio::net::TcpListener;
 
 use super::context::{self, ORIGIN, config, open_database, setup_link};
 use super::run::Run;
-use super::text::print;
-use crate::accounts::{self, By};
+use super::text::{clean, print};
+use crate::accounts::{self, By, Keys};
 use crate::config::Config;
 use crate::domain::ambient::Ambient;
 use crate::engine::Engine;
@@ -50,6 +50,7 @@ pub(super) async fn run(path: &Path, args: &Args) -> anyhow::Result<()> {
     }
     let ambient = Ambient::system();
     started(&db, &config, &ambient, &context::actor().to_string(), ORIGIN).await?;
+    say_missing(&db).await?;
     let mut page = format!(
         "Dead Letter Office {} on {}, schema version {after}.\n",
         env!("CARGO_PKG_VERSION"),
@@ -75,6 +76,15 @@ pub(super) async fn run(path: &Path, args: &Args) -> anyhow::Result<()> {
     }
     print(&page)?;
     run.until_stopped().await
+}
+
+/// Says which keys are not here that something stored needs. Everything else goes on without them.
+async fn say_missing(db: &Db) -> anyhow::Result<()> {
+    let mut tx = db.read().await?;
+    for words in Keys::look(&mut tx, db.keyring()?).await?.missing() {
+        tracing::error!("{}", clean(&words));
+    }
+    Ok(())
 }
 
 /// The one-time link that makes the first account, while there is none.

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
+use super::Usage;
 use super::context::{self, config, draft};
-use super::secrets::standing;
+use super::secrets::told;
 use super::text::{clean, counted, print, wrapped};
-use crate::accounts::Envelopes;
+use crate::accounts::Keys;
 use crate::config::{self, ALWAYS, Config, Source};
 use crate::domain::ambient::Ambient;
 use crate::domain::webhook::{EventId, Scheme};
@@ -110,25 +111,44 @@ pub(super) async fn check(path: &Path) -> anyhow::Result<()> {
     }
     if takes > 0 {
         writeln!(text, "\n{} taken from the database.", secrets_are(takes))?;
-        text.push_str(&standing(&envelopes(&config).await?));
+    }
+    let keys = keys(&config).await;
+    match &keys {
+        Ok(Some(keys)) => write!(text, "\n{}", told(keys))?,
+        Ok(None) => {}
+        Err(error) => writeln!(text, "\nWhich keys are needed was not looked up: {error:#}.")?,
     }
     for warning in &config.warnings {
         writeln!(text, "\nWarning: {warning}")?;
     }
-    print(&text)
+    print(&text)?;
+    match keys.ok().flatten().map_or(0, |keys| keys.missing().len()) {
+        0 => Ok(()),
+        1 => bail!(Usage("a secret key that is needed is not here; it is named above".to_owned())),
+        _ => bail!(Usage("secret keys that are needed are not here; they are named above".to_owned())),
+    }
 }
 
 fn secrets_are(count: usize) -> String {
     format!("{} {}", counted(count, "secret"), if count == 1 { "is" } else { "are" })
 }
 
-async fn envelopes(config: &Config) -> anyhow::Result<Envelopes> {
+/// How the keys stand to what is stored; absent where there is no key, or no database of this version.
+async fn keys(config: &Config) -> anyhow::Result<Option<Keys>> {
+    let Some(keyring) = config.keyring.as_ref().filter(|_| Db::is_there(&config.server.database_url)) else {
+        return Ok(None);
+    };
     let db = context::open_database(config).await?;
-    let mut tx = db.read().await?;
-    let counted = Envelopes::count(&mut tx, db.keyring()?).await;
-    drop(tx);
+    let keys = match db.version().await {
+        Ok(version) if version == Db::newest_version() => {
+            let mut tx = db.read().await?;
+            Keys::look(&mut tx, keyring).await.map(Some)
+        }
+        Ok(_) => Ok(None),
+        Err(error) => Err(error),
+    };
     db.close().await;
-    Ok(counted?)
+    Ok(keys?)
 }
 
 /// What makes two deliveries of a source one operation.

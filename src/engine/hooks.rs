@@ -15,6 +15,14 @@ use crate::domain::webhook::{
 };
 use crate::store::Db;
 
+/// A delivery that is shown to be its source's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Proven<'a> {
+    source: &'a Source,
+    headers: &'a Headers,
+    body: &'a [u8],
+}
+
 /// The way in for webhooks. Cheap to clone.
 #[derive(Clone)]
 pub struct Hooks {
@@ -77,16 +85,30 @@ impl Hooks {
         Self { config, ambient, intake, tally: Tally::start(db) }
     }
 
-    /// Takes a delivery that came from `address`; returns when what became of it is durable.
-    pub async fn receive(
-        &self,
+    /// Checks what a delivery is proved by. Asks no database, so that it can come first: whatever
+    /// else was sent from the same address keeps no proven delivery out.
+    pub fn prove<'a>(
+        &'a self,
         source: &str,
-        headers: &Headers,
-        body: &[u8],
-        address: &str,
-    ) -> Result<Received, HookError> {
+        headers: &'a Headers,
+        body: &'a [u8],
+    ) -> Result<Proven<'a>, HookError> {
         let source = self.source(source)?;
-        let received = self.take(source, headers, body).await;
+        source.proof.check(headers, body, self.ambient.now())?;
+        Ok(Proven { source, headers, body })
+    }
+
+    /// Counts a delivery from `address` that was not proven.
+    pub async fn unproven(&self, source: &str, error: &HookError, address: &str) {
+        if let Some(outcome) = error.outcome() {
+            self.tally.record(source, outcome, self.ambient.now(), address).await;
+        }
+    }
+
+    /// Takes a delivery that came from `address`; returns when what became of it is durable.
+    pub async fn receive(&self, proven: Proven<'_>, address: &str) -> Result<Received, HookError> {
+        let source = proven.source;
+        let received = self.take(proven).await;
         let (now, tally) = (self.ambient.now(), &self.tally);
         match &received {
             Ok(Received::Accepted(_)) => tally.count(&source.name, HookOutcome::Accepted, now, address),
@@ -112,8 +134,7 @@ impl Hooks {
         self.config.sources.get(name).ok_or(HookError::UnknownSource)
     }
 
-    async fn take(&self, source: &Source, headers: &Headers, body: &[u8]) -> Result<Received, HookError> {
-        source.proof.check(headers, body, self.ambient.now())?;
+    async fn take(&self, Proven { source, headers, body }: Proven<'_>) -> Result<Received, HookError> {
         let event = Event::read(source.proof.scheme, &source.id, headers, body)?;
         let Some(mapping) = source.events.iter().find(|mapping| mapping.covers(&event, headers)) else {
             return match source.unmatched {

@@ -218,6 +218,13 @@ pub async fn token_by_hash(tx: &mut Tx, hash: &[u8]) -> Result<Option<TokenRow>,
     Ok(on!(tx, c => sqlx::query_as(sql).bind(hash).fetch_optional(c).await)?)
 }
 
+/// The hashes of all that work.
+pub async fn working_tokens(tx: &mut Tx, now: Timestamp) -> Result<Vec<Vec<u8>>, StoreError> {
+    const SQL: &str =
+        "SELECT hash FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)";
+    Ok(on!(tx, c => sqlx::query_scalar(SQL).bind(now).fetch_all(c).await)?)
+}
+
 /// One by name, whether or not it still works.
 pub async fn token_by_name(tx: &mut Tx, name: &str) -> Result<Option<TokenRow>, StoreError> {
     let sql = sqlx::AssertSqlSafe(format!("{TOKEN} WHERE name = $1"));

@@ -4,7 +4,7 @@
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use super::chain::{self, Pending};
+use super::chain::Pending;
 use super::filters::{self, bind_all};
 use super::{MAX_ROWS, StoreError, Tx, placeholders};
 use crate::domain::chain::{ChainKey, Facts, erased};
@@ -88,7 +88,7 @@ pub struct Entry {
     /// What it says.
     pub row: AuditRow,
     /// What it says with; absent when this program did not write it, or wrote it before there was a
-    /// chain and was not started since.
+    /// chain.
     pub link: Option<Link>,
 }
 
@@ -194,7 +194,6 @@ async fn add(tx: &mut Tx, row: &AuditRow, erased: Option<Vec<u8>>) -> Result<(),
 /// Erases the words of some entries, reason and detail, and adds the entry that says so; how many
 /// had any. The chain stays whole: it holds a digest of them, and `by` says for ever whose are gone.
 pub async fn erase_words(tx: &mut Tx, ids: &[Uuid], by: &AuditRow) -> Result<usize, StoreError> {
-    chain::begun(tx).await?;
     let mut gone: Vec<Uuid> = Vec::new();
     for some in ids.chunks(MAX_ROWS) {
         let sql = format!(
@@ -260,6 +259,14 @@ pub async fn list(tx: &mut Tx, filter: &AuditFilter, page: Page) -> Result<Liste
         bind_all(sqlx::query_as(AssertSqlSafe(sql)), conditions.values()).fetch_all(c).await?
     });
     Ok(Listed::new(entries, page, |entry| (entry.row.at, entry.row.id)))
+}
+
+/// Whether there are more entries than this many.
+pub(super) async fn are_more(tx: &mut Tx, than: usize) -> Result<bool, StoreError> {
+    let sql =
+        format!("SELECT CAST(count(*) AS BIGINT) FROM (SELECT 1 FROM audit LIMIT {}) entries", than + 1);
+    let count: i64 = on!(tx, c => sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(c).await)?;
+    Ok(usize::try_from(count).is_ok_and(|count| count > than))
 }
 
 /// The next entries behind a place in the order of time, with all their words.

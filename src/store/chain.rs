@@ -37,6 +37,25 @@ pub async fn head(tx: &mut Tx) -> Result<Option<Head>, StoreError> {
     Ok(on!(tx, c => sqlx::query_as(SQL).fetch_optional(c).await)?)
 }
 
+/// The secret keys that links were made with, by id, each with its first link and its last. However
+/// many links there are, this costs a look or two for each key.
+pub async fn keys(tx: &mut Tx) -> Result<Vec<(String, i64, i64)>, StoreError> {
+    const NEXT: &str = "SELECT min(key_id) FROM audit_chain WHERE key_id > $1";
+    const ENDS: &str = "SELECT (SELECT min(seq) FROM audit_chain WHERE key_id = $1), \
+        (SELECT max(seq) FROM audit_chain WHERE key_id = $1)";
+    let mut found = Vec::new();
+    let mut after = String::new();
+    while let Some(id) =
+        on!(&mut *tx, c => sqlx::query_scalar::<_, Option<String>>(NEXT).bind(&after).fetch_one(c).await)?
+        && found.len() < MAX_ROWS
+    {
+        let (first, last) = on!(&mut *tx, c => sqlx::query_as(ENDS).bind(&id).fetch_one(c).await)?;
+        found.push((id.clone(), first, last));
+        after = id;
+    }
+    Ok(found)
+}
+
 /// A link that is about to be stored.
 struct Link {
     seq: i64,
@@ -51,34 +70,18 @@ pub(super) async fn append(tx: &mut Tx) -> Result<(), StoreError> {
         return Ok(());
     }
     let key = ChainKey::of(tx.keyring()?.current());
-    let mut end = end(tx, &key, &pending).await?;
+    take_turn(tx).await?;
+    let mut end = match head(tx).await? {
+        Some(head) => (head.seq, head.mac),
+        None if audit::are_more(tx, pending.len()).await? => return Err(StoreError::NoChain),
+        None => (0, START.to_vec()),
+    };
     let mut pending = pending.into_iter().peekable();
     while pending.peek().is_some() {
         let stretch: Vec<Pending> = pending.by_ref().take(MAX_ROWS).collect();
         end = link(tx, &key, end, stretch).await?;
     }
     Ok(())
-}
-
-/// Makes sure that what stood in the audit before the chain is linked: its words may go from then on.
-pub(super) async fn begun(tx: &mut Tx) -> Result<(), StoreError> {
-    if head(tx).await?.is_some() {
-        return Ok(());
-    }
-    let key = ChainKey::of(tx.keyring()?.current());
-    let pending = std::mem::take(&mut tx.pending);
-    end(tx, &key, &pending).await?;
-    tx.pending = pending;
-    Ok(())
-}
-
-/// Takes the turn to append; the place and the link to append behind.
-async fn end(tx: &mut Tx, key: &ChainKey, ours: &[Pending]) -> Result<(i64, Vec<u8>), StoreError> {
-    take_turn(tx).await?;
-    match head(tx).await? {
-        Some(head) => Ok((head.seq, head.mac)),
-        None => adopt(tx, key, ours).await,
-    }
 }
 
 /// Waits until nobody else appends. A lock that is no row's: it asks for no right to change
@@ -126,45 +129,47 @@ async fn link(
     Ok((seq, previous))
 }
 
-/// Links what stood in the audit before there was a chain, oldest first, and an entry that says how
-/// many those were; the last link.
-async fn adopt(tx: &mut Tx, key: &ChainKey, ours: &[Pending]) -> Result<(i64, Vec<u8>), StoreError> {
+/// Says in the audit that entries were linked which stood there without a chain.
+pub const BEGIN: &str = "chain_begin";
+
+/// Begins a chain with what stands in the audit, oldest first, and behind it `by`, whose detail comes
+/// to say how many those are; how many. Nothing where there is a chain already, or no entry.
+///
+/// From then on the chain vouches for these entries, whoever wrote them. So nothing but a person's own
+/// word may come here: whoever removes a chain must not have what they left linked by the next start.
+pub async fn adopt(tx: &mut Tx, by: AuditRow) -> Result<i64, StoreError> {
+    let key = ChainKey::of(tx.keyring()?.current());
+    take_turn(tx).await?;
+    if head(tx).await?.is_some() {
+        return Ok(0);
+    }
     let mut end = (0, START.to_vec());
     let mut after = (Timestamp::from_micros(i64::MIN), Uuid::nil());
     loop {
         let found = audit::behind(tx, after, MAX_ROWS).await?;
         let Some(last) = found.last() else { break };
         after = (last.row.at, last.row.id);
-        let old = found.into_iter().filter(|found| ours.iter().all(|own| own.row.id != found.row.id));
-        let stretch: Vec<Pending> = old
+        let stretch = found
+            .into_iter()
             .map(|Salted { row, salt }| {
                 let words = key.words(&salt, row.reason.as_deref(), &row.detail);
                 Pending { row, words, erased: None }
             })
             .collect();
-        if !stretch.is_empty() {
-            end = link(tx, key, end, stretch).await?;
-        }
+        end = link(tx, &key, end, stretch).await?;
     }
-    if end.0 == 0 {
-        return Ok(end);
+    let (count, _) = end;
+    if count > 0 {
+        let detail = format!("{count} entries from before the chain stand at its beginning");
+        audit::insert(tx, &AuditRow { action: BEGIN.to_owned(), detail, ..by }).await?;
     }
-    let row = AuditRow {
-        id: tx.ambient.id(),
-        at: tx.ambient.now(),
-        actor: "engine".to_owned(),
-        action: "chain_begin".to_owned(),
-        operation_id: None,
-        dead_letter_id: None,
-        subject: Some("audit".to_owned()),
-        reason: None,
-        result: "done".to_owned(),
-        detail: format!("{} entries from before the chain stand at its beginning", end.0),
-        origin: "engine".to_owned(),
-    };
-    audit::insert(tx, &row).await?;
-    let own = std::mem::take(&mut tx.pending);
-    link(tx, key, end, own).await
+    Ok(count)
+}
+
+/// The link at a place; absent when there is none.
+pub async fn mac_at(tx: &mut Tx, seq: i64) -> Result<Option<Vec<u8>>, StoreError> {
+    const SQL: &str = "SELECT mac FROM audit_chain WHERE seq = $1";
+    Ok(on!(tx, c => sqlx::query_scalar(SQL).bind(seq).fetch_optional(c).await)?)
 }
 
 /// A link as it is stored, with what it stands for as far as that is there.

@@ -46,14 +46,15 @@ pub async fn erase(tx: &mut Tx, operations: &[(Uuid, String)]) -> Result<(), Sto
     const RENAME: &str = "UPDATE operations SET correlation_id = NULL, key = $2 WHERE id = $1";
     for some in operations.chunks(MAX_ROWS) {
         let sql = format!(
-            "INSERT INTO erased_keys (digest, operation_id) VALUES {} ON CONFLICT (digest) DO NOTHING",
-            placeholders(some.len(), 2)
+            "INSERT INTO erased_keys (digest, operation_id, key_id) VALUES {} ON CONFLICT (digest) DO NOTHING",
+            placeholders(some.len(), 3)
         );
         let secret = tx.keyring()?.current().clone();
+        let key_id = secret.id();
         on!(&mut *tx, c => {
             let mut query = sqlx::query(AssertSqlSafe(sql));
             for (id, key) in some {
-                query = query.bind(digest(&secret, key)).bind(*id);
+                query = query.bind(digest(&secret, key)).bind(*id).bind(&key_id);
             }
             query.execute(c).await?;
         });
@@ -107,6 +108,13 @@ pub async fn named(tx: &mut Tx, keys: &[&str]) -> Result<HashMap<String, Uuid>, 
         );
     }
     Ok(found)
+}
+
+/// How many erased keys are recognised by which secret key, by its id; that is absent where it is not
+/// known.
+pub async fn keys(tx: &mut Tx) -> Result<Vec<(Option<String>, i64)>, StoreError> {
+    const SQL: &str = "SELECT key_id, CAST(count(*) AS BIGINT) FROM erased_keys GROUP BY key_id";
+    Ok(on!(tx, c => sqlx::query_as(SQL).fetch_all(c).await)?)
 }
 
 fn digest(secret: &SecretKey, key: &str) -> Vec<u8> {

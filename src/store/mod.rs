@@ -158,6 +158,13 @@ pub enum StoreError {
         "there is no secret key: set DLO_SECRET_KEY, or secret_key_file under [server]; `dlo init` makes one"
     )]
     NoKey,
+    /// The audit has entries and no chain, so that nothing can be put on record behind them.
+    #[error(
+        "the audit has entries and no chain: either this database is from before there was one, or the chain was \
+         removed; nothing is put on record until somebody has looked. `dlo audit adopt` begins a chain with what \
+         stands there: compare it with a backup and with the heads in the log first"
+    )]
+    NoChain,
     /// A row says something that this version cannot mean.
     #[error("stored data: {0}")]
     Corrupt(String),
@@ -399,6 +406,7 @@ fn migrator(postgres: bool) -> Migrator {
         (14, "secrets", include_str!("../../migrations/0014_secrets.sql")),
         (15, "erasure", include_str!("../../migrations/0015_erasure.sql")),
         (16, "verification", include_str!("../../migrations/0016_verification.sql")),
+        (17, "keys", include_str!("../../migrations/0017_keys.sql")),
     ];
     let migrations = scripts
         .into_iter()

@@ -48,29 +48,28 @@ async fn receive(
     let headers = Headers::new(parts.headers.iter().map(|(name, value)| (name, value.as_bytes())));
     let hooks = web.engine.hooks();
     let stranger = rates::stranger(&parts);
-    if let Some(stranger) = &stranger {
-        web.rates.look(stranger).map_err(Problem::too_often)?;
-    }
+    // What proves nothing is counted to its address, and written down only while that is not too often.
+    let unproven = || stranger.as_ref().map_or(Ok(()), |who| web.rates.take(who)).map_err(Problem::too_often);
     let body = match Bytes::from_request(Request::from_parts(parts, body), &web).await {
         Ok(body) => body,
         Err(rejection) => {
             if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+                unproven()?;
                 hooks.too_large(&source, &address).await?;
             }
             return Err(Problem::unread(&rejection, MOST_BODY));
         }
     };
-    let sender = Who::Source(source.clone());
-    web.rates.take(&sender).map_err(Problem::too_often)?;
-    let received = hooks.receive(&source, &headers, &body, &address).await;
-    if matches!(received, Err(HookError::UnknownSource | HookError::Unproven(_))) {
-        // It was not the source that called.
-        web.rates.give_back(&sender);
-        if let Some(stranger) = &stranger {
-            web.rates.take(stranger).map_err(Problem::too_often)?;
+    let proven = match hooks.prove(&source, &headers, &body) {
+        Ok(proven) => proven,
+        Err(error) => {
+            unproven()?;
+            hooks.unproven(&source, &error, &address).await;
+            return Err(error.into());
         }
-    }
-    let answer = match received? {
+    };
+    web.rates.take(&Who::Source(source.clone())).map_err(Problem::too_often)?;
+    let answer = match hooks.receive(proven, &address).await? {
         Received::Accepted(operation) => taken(&web, operation, false),
         Received::Duplicate(operation) => taken(&web, operation, true),
         Received::Ignored => Answer::Ignored { ignored: true },

@@ -20,7 +20,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::Request;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Request};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -33,7 +34,7 @@ use tower::ServiceExt as _;
 use crate::config::Server;
 use refusal::Refusals;
 use room::{Room, Seat};
-use wire::{Patience, Phase, Told, Wire};
+use wire::{Heard, Patience, Phase, Told, Wire};
 
 /// The most that the head of a request may have, in bytes: cookies and filters need far less.
 const MOST_HEAD: usize = 32 * 1024;
@@ -122,10 +123,13 @@ async fn line(
     let service = service_fn(|request: Request<Incoming>| {
         phase.asked();
         let (router, phase) = (router.clone(), Arc::clone(&phase));
-        let mut request = request.map(Body::new);
+        let mut request = request.map(|body| Body::new(Heard::new(body, Arc::clone(&phase))));
         request.extensions_mut().insert(ConnectInfo(peer));
         async move {
-            let answer = router.oneshot(request).await?;
+            let mut answer = router.oneshot(request).await?;
+            if phase.is_unheard() {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
             Ok::<_, Infallible>(answer.map(|body| Told::new(body, phase)))
         }
     });
@@ -152,21 +156,26 @@ async fn line(
 
 #[cfg(test)]
 mod tests {
-    use axum::routing::get;
+    use axum::http::StatusCode;
+    use axum::routing::{get, post};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpStream;
+    use tokio::sync::Notify;
 
     use super::*;
 
     /// Both ends of a connection whose server answers `GET /` and then waits for `idle`.
     async fn connected(idle: Duration) -> TcpStream {
+        let router = Router::new().route("/", get(|| async { "HTTP/1.1 400 in a body" }));
+        served(router, Patience { busy: Duration::from_secs(20), idle }).await
+    }
+
+    async fn served(router: Router, patience: Patience) -> TcpStream {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, peer) = listener.accept().await.unwrap();
         let phase = Arc::new(Phase::default());
-        let patience = Patience { busy: Duration::from_secs(20), idle };
         let wire = Wire::new(stream, Arc::clone(&phase), Arc::new(Refusals::new(false)), patience);
-        let router = Router::new().route("/", get(|| async { "HTTP/1.1 400 in a body" }));
         let seat = Room::new(1).take(peer.ip(), false).unwrap();
         let (stop, stopped) = watch::channel(false);
         tokio::spawn(async move {
@@ -205,5 +214,41 @@ mod tests {
         assert!(rest.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{rest}");
         assert!(rest.contains("content-security-policy: ") && rest.ends_with("</html>"), "{rest}");
         assert_eq!(rest.matches("HTTP/1.1").count(), 1, "{rest}");
+    }
+
+    /// A request whose body comes while it is answered without being read, and all that comes back.
+    async fn unheard(body: &str, rest: &str) -> String {
+        let (asked, told) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let handler = {
+            let (asked, told) = (Arc::clone(&asked), Arc::clone(&told));
+            move || async move {
+                asked.notify_one();
+                told.notified().await;
+                StatusCode::UNAUTHORIZED
+            }
+        };
+        let patience = Patience { busy: Duration::from_millis(50), idle: Duration::from_secs(20) };
+        let mut client = served(Router::new().route("/", post(handler)), patience).await;
+        let length = body.len() + rest.len();
+        let head = format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n");
+        client.write_all(head.as_bytes()).await.unwrap();
+        asked.notified().await;
+        client.write_all(body.as_bytes()).await.unwrap();
+        told.notify_one();
+        let mut answer = vec![0; 4096];
+        let count = client.read(&mut answer).await.unwrap();
+        answer.truncate(count);
+        client.write_all(rest.as_bytes()).await.unwrap();
+        client.read_to_end(&mut answer).await.unwrap();
+        String::from_utf8(answer).unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_rest_of_a_body_that_nobody_read_is_no_next_request() {
+        for (body, rest) in [("a body", ""), ("the first half", " and the second"), ("", "too late")] {
+            let all = unheard(body, rest).await;
+            assert!(all.starts_with("HTTP/1.1 401") && all.contains("connection: close\r\n"), "{all}");
+            assert_eq!(all.matches("HTTP/1.1").count(), 1, "{all}");
+        }
     }
 }

@@ -15,7 +15,8 @@ use crate::config::Server;
 use crate::domain::address::network;
 
 /// Calls a second from one address that name no token that works, or a source that they cannot prove
-/// to be, or begin a sign-in elsewhere. Whoever holds a token that worked before is not counted among them.
+/// to be, or begin a sign-in elsewhere. Who calls with a token that works, or with a proof, is neither
+/// counted among them nor kept out by them.
 const STRANGERS: u32 = 10;
 /// How much may come at once after a pause, in seconds' worth of calls.
 const BURST: u32 = 2;
@@ -80,16 +81,6 @@ impl Rates {
     pub(in crate::web) fn look(&self, who: &Who) -> Result<(), Exceeded> {
         let (now, even) = (Instant::now(), self.even().get(who).copied());
         self.judge(who, even.unwrap_or(now), now)
-    }
-
-    /// Takes a call back that turned out not to be this caller's.
-    pub(in crate::web) fn give_back(&self, who: &Who) {
-        let pause = Duration::from_secs(1) / self.rate(who);
-        if let Some(even) = self.even().get_mut(who)
-            && let Some(earlier) = even.checked_sub(pause)
-        {
-            *even = earlier;
-        }
     }
 
     fn take_at(&self, who: &Who, now: Instant) -> Result<(), Exceeded> {
@@ -164,8 +155,6 @@ mod tests {
         assert_eq!(count(&rates, &one, start + Duration::from_millis(500)), 50);
         assert_eq!(count(&rates, &other, start), 200, "each has its own");
         assert_eq!(count(&rates, &one, start + Duration::from_mins(10)), 200, "no more for a long pause");
-        rates.give_back(&one);
-        assert_eq!(count(&rates, &one, start + Duration::from_mins(10)), 1);
     }
 
     #[test]

@@ -141,7 +141,7 @@ pub async fn check(
 ) -> Result<Shown, Failure> {
     let (db, ambient) = (web.engine.db(), web.engine.ambient());
     // Counted apart from passwords: whoever knows one must not be able to begin anew by it.
-    let attempt = Try { what: What::Code, name: &user.name, address: origin };
+    let attempt = Try { what: What::Code, purpose, name: &user.name, address: origin };
     match tries::begin(db, ambient, &attempt).await {
         Err(AccountError::Later(wait)) => {
             tracing::warn!(origin, "too many second factors were tried");

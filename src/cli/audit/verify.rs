@@ -10,7 +10,7 @@ use crate::cli::text::{clean, print};
 use crate::domain::key::hex;
 use crate::engine::journal::anchor::{Anchored, told};
 use crate::engine::journal::proof;
-use crate::engine::journal::verify::{NEXT, verify};
+use crate::engine::journal::verify::{Adopted, FaultKind, NEXT, verify};
 use crate::store::Commit;
 
 #[derive(Debug, clap::Args)]
@@ -27,9 +27,11 @@ fn head(text: &str) -> Result<Anchored, String> {
     let read = || {
         let (seq, mac) = text.split_once(':')?;
         let seq = seq.parse().ok().filter(|seq| *seq > 0)?;
-        Some(Anchored { at: None, seq, mac: mac.to_ascii_lowercase() })
+        // A shortened one would look like one that was altered.
+        let whole = mac.len() == 64 && mac.bytes().all(|byte| byte.is_ascii_hexdigit());
+        whole.then(|| Anchored { at: None, seq, mac: mac.to_ascii_lowercase() })
     };
-    read().ok_or_else(|| "write it as it was printed, such as 42:9f8e".to_owned())
+    read().ok_or_else(|| "write it whole, as it was printed: a number, a colon and 64 digits".to_owned())
 }
 
 pub(super) async fn run(context: &Context, args: Args) -> anyhow::Result<()> {
@@ -54,6 +56,14 @@ pub(super) async fn run(context: &Context, args: Args) -> anyhow::Result<()> {
     if let Some(head) = &outcome.head {
         writeln!(page, "Head: {}:{}", head.seq, hex(&head.mac))?;
     }
+    if let Some(Adopted { entries, at, actor }) = &outcome.adopted {
+        writeln!(
+            page,
+            "Of these, {entries} had no chain until {} began it at {}: it vouches for them from then on.",
+            clean(actor),
+            at.rfc3339()
+        )?;
+    }
     if outcome.is_whole() {
         let links = usize::try_from(outcome.links)?;
         let erased = match outcome.erased {
@@ -72,6 +82,9 @@ pub(super) async fn run(context: &Context, args: Args) -> anyhow::Result<()> {
         writeln!(list, "And {} more.", outcome.more)?;
     }
     print(&format!("{list}{page}"))?;
+    if outcome.more == 0 && outcome.faults.iter().all(|fault| fault.kind == FaultKind::UnknownKey) {
+        bail!("the audit cannot be verified without the keys named above; what they do not link fits");
+    }
     bail!("the audit does not fit its chain in {}: {NEXT}", outcome.places())
 }
 

@@ -1,9 +1,10 @@
 //! Tells the head of the audit's chain to places outside the database: whoever cuts the chain's end
-//! off there does not reach them. Nothing waits for it.
+//! off there does not reach them. Nothing waits for it. Before a new head is told, the chain must
+//! still hold the last one: otherwise it was cut or written anew, and that is an alarm.
 
 use std::error::Error as StdError;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -68,7 +69,9 @@ impl Anchored {
 pub struct Anchor {
     db: Db,
     ambient: Ambient,
-    logged: i64,
+    /// The last head that was told anywhere, also by an earlier process as far as the file knows it;
+    /// once the chain lost it, that one.
+    last: Option<Anchored>,
     file: Option<(PathBuf, i64)>,
     address: Option<(Url, i64)>,
     allow_private: bool,
@@ -80,7 +83,7 @@ impl Anchor {
         Self {
             db,
             ambient,
-            logged: 0,
+            last: None,
             file: config.audit.anchor_file.clone().map(|path| (path, 0)),
             address: config.audit.anchor_url.clone().map(|url| (url, 0)),
             allow_private: config.server.allow_private_destinations,
@@ -89,6 +92,9 @@ impl Anchor {
 
     /// Tells it at once, then whenever it moved, and once more when told to stop.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
+        if let Err(error) = self.recall().await {
+            tracing::warn!(%error, "the file of the audit's heads cannot be read");
+        }
         loop {
             self.attempt().await;
             tokio::select! {
@@ -105,17 +111,42 @@ impl Anchor {
         }
     }
 
+    /// Remembers the head that the file was told last.
+    pub async fn recall(&mut self) -> io::Result<()> {
+        if let Some((path, _)) = &self.file {
+            let path = path.clone();
+            let read =
+                tokio::task::spawn_blocking(move || last_line(&path)).await.map_err(io::Error::other)?;
+            self.last = read?.and_then(|line| Anchored::parse(&line));
+        }
+        Ok(())
+    }
+
     /// Tells the head wherever it was not told yet. A place that cannot be told is tried again the
     /// next time.
     pub async fn tell(&mut self) -> Result<(), StoreError> {
         let mut tx = self.db.read().await?;
-        let Some(Head { seq, mac, key_id }) = chain::head(&mut tx).await? else { return Ok(()) };
+        let lost = match &self.last {
+            Some(last)
+                if chain::mac_at(&mut tx, last.seq).await?.map(|mac| hex(&mac)).as_ref()
+                    != Some(&last.mac) =>
+            {
+                Some(last.clone())
+            }
+            _ => None,
+        };
+        let head = chain::head(&mut tx).await?;
         drop(tx);
+        if let Some(lost) = &lost {
+            self.alarm(lost).await?;
+        }
+        let Some(Head { seq, mac, key_id }) = head else { return Ok(()) };
         let head = Anchored { at: Some(self.ambient.now()), seq, mac: hex(&mac) };
-        if self.logged != seq {
-            self.logged = seq;
+        if self.last.as_ref().is_none_or(|last| last.seq != seq) {
             tracing::info!(seq, mac = head.mac, key_id, "head of the audit's chain");
         }
+        // The alarm goes on until somebody has looked and started this anew.
+        self.last = Some(lost.unwrap_or_else(|| head.clone()));
         if let Some((path, told)) = &mut self.file
             && *told != seq
         {
@@ -135,6 +166,24 @@ impl Anchor {
             self.note(checks::ADDRESS, seq, went).await?;
         }
         Ok(())
+    }
+
+    /// Says that the chain lost a head that was told.
+    async fn alarm(&self, lost: &Anchored) -> Result<(), StoreError> {
+        let Anchored { seq, mac, .. } = lost;
+        let words = format!(
+            "No. {seq}: the chain does not hold the head that was told outside the database {}: its end was cut off \
+             or written anew",
+            lost.when()
+        );
+        tracing::error!(
+            seq,
+            mac,
+            "{words}; run `dlo audit verify`, and find out who could write to the database"
+        );
+        let mut tx = self.db.begin().await?;
+        checks::failed(&mut tx, checks::VERIFY, self.ambient.now(), &words).await?;
+        tx.commit(Commit::Tidy).await
     }
 
     /// Keeps how it went, for the page that tells how things stand.
@@ -185,6 +234,15 @@ pub(super) fn whole(error: &dyn StdError) -> String {
         source = error.source();
     }
     text
+}
+
+/// The last line of a file; absent while there is no file.
+fn last_line(path: &Path) -> io::Result<Option<String>> {
+    match File::open(path) {
+        Ok(file) => BufReader::new(file).lines().last().transpose(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// It is on the disk before it counts as told.

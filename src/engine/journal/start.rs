@@ -1,4 +1,5 @@
-//! What a start puts on record: that it has other settings or another secret key than the last one.
+//! What a start puts on record: that it has other settings or another secret key than the last one;
+//! and how a chain begins where there are entries already.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +12,7 @@ use crate::store::{Commit, Db, StoreError, chain, settings};
 /// Settings that one entry names at most.
 const NAMED: usize = 40;
 
-/// Puts it on record where anything changed. Entries from before the chain are linked by this at the
-/// latest.
+/// Puts it on record where anything changed.
 pub async fn started(
     db: &Db,
     config: &Config,
@@ -57,6 +57,34 @@ pub async fn started(
         audit::insert(&mut tx, &entry("config_change", "settings", detail)).await?;
     }
     tx.commit(Commit::Action).await
+}
+
+/// Begins the chain of an audit that has entries and none, on somebody's word; how many entries it
+/// vouches for from now on.
+pub async fn adopt(
+    db: &Db,
+    ambient: &Ambient,
+    actor: &str,
+    origin: &str,
+    reason: &str,
+) -> Result<i64, StoreError> {
+    let by = AuditRow {
+        id: ambient.id(),
+        at: ambient.now(),
+        actor: actor.to_owned(),
+        action: chain::BEGIN.to_owned(),
+        operation_id: None,
+        dead_letter_id: None,
+        subject: Some("audit".to_owned()),
+        reason: Some(reason.to_owned()),
+        result: "done".to_owned(),
+        detail: String::new(),
+        origin: origin.to_owned(),
+    };
+    let mut tx = db.begin().await?;
+    let count = chain::adopt(&mut tx, by).await?;
+    tx.commit(Commit::Action).await?;
+    Ok(count)
 }
 
 /// What differs, by name; absent when nothing does.

@@ -90,12 +90,26 @@ pub struct Outcome {
     pub links: i64,
     /// Entries whose words were erased, and that an entry says so of.
     pub erased: i64,
+    /// The entry that says that those before it had no chain when they were written.
+    pub adopted: Option<Adopted>,
     /// The last link.
     pub head: Option<Head>,
     /// What does not fit, in the order of the chain; not more than can be read.
     pub faults: Vec<Fault>,
     /// How many more there are.
     pub more: usize,
+}
+
+/// That a chain was begun with entries that stood there: it vouches for them from that moment on, and
+/// for nothing that happened to them before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adopted {
+    /// How many they are.
+    pub entries: i64,
+    /// Since when it does.
+    pub at: Timestamp,
+    /// On whose word.
+    pub actor: String,
 }
 
 impl Outcome {

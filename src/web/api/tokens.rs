@@ -1,8 +1,8 @@
 //! Who calls: the holder of a bearer token.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::extract::FromRequestParts;
@@ -12,6 +12,7 @@ use axum::http::request::Parts;
 use super::problem::Problem;
 use crate::accounts;
 use crate::domain::actor::{Actor, Right};
+use crate::store::StoreError;
 use crate::web::Web;
 use crate::web::guard::client;
 use crate::web::rates::{self, Who};
@@ -27,8 +28,13 @@ const MOST: usize = 1_024;
 #[derive(Clone, Default)]
 pub struct Tokens(Arc<Mutex<Known>>);
 
-/// When each was found to work, and whose it is.
-type Known = HashMap<[u8; 32], (Instant, Actor)>;
+#[derive(Default)]
+struct Known {
+    /// When each was found to work, and whose it is.
+    holders: HashMap<[u8; 32], (Instant, Actor)>,
+    /// All that worked when this was last read, and when that was.
+    working: Option<(Instant, HashSet<Vec<u8>>)>,
+}
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -38,28 +44,44 @@ impl fmt::Debug for Tokens {
 
 impl Tokens {
     fn recall(&self, hash: &[u8; 32]) -> Option<Actor> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(hash).filter(|(at, _)| at.elapsed() < BELIEVED).map(|(_, actor)| actor.clone())
+        let known = self.lock();
+        known.holders.get(hash).filter(|(at, _)| at.elapsed() < BELIEVED).map(|(_, actor)| actor.clone())
     }
 
-    /// Whether it ever worked, as far as is remembered.
-    fn worked(&self, hash: &[u8; 32]) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(hash)
+    /// Whether it is among those that work. Costs one read a second for all that are asked about,
+    /// however many: who guesses from an address costs no more, and keeps nobody there out.
+    async fn is_one(&self, hash: &[u8; 32], web: &Web) -> Result<bool, StoreError> {
+        if let Some((read_at, working)) = &mut self.lock().working {
+            if read_at.elapsed() < BELIEVED {
+                return Ok(working.contains(&hash[..]));
+            }
+            // Whoever asks meanwhile is answered by what is here.
+            *read_at = Instant::now();
+        }
+        let read = accounts::working_tokens(web.engine.db(), web.engine.ambient()).await?;
+        let working: HashSet<Vec<u8>> = read.into_iter().collect();
+        let found = working.contains(&hash[..]);
+        self.lock().working = Some((Instant::now(), working));
+        Ok(found)
     }
 
     /// Forgets all of them: one was revoked here, and must not work on for what is left of its second.
     pub(crate) fn forget(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.lock() = Known::default();
     }
 
     fn remember(&self, hash: [u8; 32], actor: Actor) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST {
-            known.retain(|_, (at, _)| at.elapsed() < BELIEVED);
+        let holders = &mut self.lock().holders;
+        if holders.len() >= MOST {
+            holders.retain(|_, (at, _)| at.elapsed() < BELIEVED);
         }
-        if known.len() < MOST {
-            known.insert(hash, (Instant::now(), actor));
+        if holders.len() < MOST {
+            holders.insert(hash, (Instant::now(), actor));
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -113,11 +135,12 @@ impl FromRequestParts<Web> for Caller {
 }
 
 /// Who holds a token by the database. A caller that was told too often that nobody does is not looked
-/// up, unless the token worked before.
+/// up, unless the token is one that works.
 async fn look_up(web: &Web, secret: &str, hash: [u8; 32], stranger: Option<&Who>) -> Result<Actor, Problem> {
-    let stranger = stranger.filter(|_| !web.tokens.worked(&hash));
-    if let Some(stranger) = stranger {
-        web.rates.look(stranger).map_err(Problem::too_often)?;
+    if let Some(Err(exceeded)) = stranger.map(|who| web.rates.look(who))
+        && !web.tokens.is_one(&hash, web).await?
+    {
+        return Err(Problem::too_often(exceeded));
     }
     let Some(row) = accounts::token_holder(web.engine.db(), web.engine.ambient(), secret).await? else {
         if let Some(stranger) = stranger {

@@ -4,20 +4,21 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::StatusCode;
 use bytes::Buf as _;
+use hyper::body::Incoming;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::refusal::Refusals;
 
-/// How long a client that was refused is listened to, so that it can read why: closing on bytes that
+/// How long a client that was answered early is listened to, so that it can read why: closing on bytes that
 /// were not read discards what was written.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -28,16 +29,70 @@ const TOLD: u8 = 2;
 /// Where a connection stands: it waits for a request, one is being answered, or its answer was
 /// handed over whole and is not sent to the end yet.
 #[derive(Debug, Default)]
-pub(super) struct Phase(AtomicU8);
+pub(super) struct Phase {
+    at: AtomicU8,
+    unheard: AtomicBool,
+}
 
 impl Phase {
     /// A request's head has come.
     pub(super) fn asked(&self) {
-        self.0.store(ASKED, Ordering::Relaxed);
+        self.unheard.store(false, Ordering::Relaxed);
+        self.at.store(ASKED, Ordering::Relaxed);
+    }
+
+    /// The last request's body was given up before its end: what comes next is its rest, perhaps. Such
+    /// a connection has to end with the answer, since nobody could say where the next request begins.
+    pub(super) fn is_unheard(&self) -> bool {
+        self.unheard.load(Ordering::Relaxed)
     }
 
     fn is(&self, phase: u8) -> bool {
-        self.0.load(Ordering::Relaxed) == phase
+        self.at.load(Ordering::Relaxed) == phase
+    }
+}
+
+/// A request's body, which says when it was given up before its end.
+#[derive(Debug)]
+pub(super) struct Heard {
+    body: Incoming,
+    ended: bool,
+    phase: Arc<Phase>,
+}
+
+impl Heard {
+    pub(super) fn new(body: Incoming, phase: Arc<Phase>) -> Self {
+        Self { body, ended: false, phase }
+    }
+}
+
+impl HttpBody for Heard {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        self.ended = frame.is_none();
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Heard {
+    fn drop(&mut self) {
+        if !self.ended && !self.body.is_end_stream() {
+            self.phase.unheard.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -76,7 +131,7 @@ impl HttpBody for Told {
 
 impl Drop for Told {
     fn drop(&mut self) {
-        self.phase.0.store(TOLD, Ordering::Relaxed);
+        self.phase.at.store(TOLD, Ordering::Relaxed);
     }
 }
 
@@ -89,7 +144,7 @@ enum Silence {
     Idle,
     /// The client does not read.
     Stalled,
-    /// The client was refused, and may finish talking.
+    /// The client was answered early, and may finish talking.
     Linger,
 }
 
@@ -183,7 +238,7 @@ impl Wire {
         Poll::Ready(Ok(theirs.len()))
     }
 
-    /// Hears a client out that was refused.
+    /// Hears a client out that was refused, or not heard to its end.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut unread = [0; 8 * 1024];
         while !self.is_over(Silence::Linger, cx) {
@@ -261,7 +316,7 @@ impl AsyncWrite for Wire {
         ready!(this.poll_refusal(cx))?;
         // All that was handed over is with the system by now.
         if this.phase.is(TOLD) {
-            this.phase.0.store(WAITING, Ordering::Relaxed);
+            this.phase.at.store(WAITING, Ordering::Relaxed);
             (this.runs_for, this.first, this.begun) = (None, false, false);
             // From here on, although nobody may read before the next byte comes.
             let _ = this.is_over(Silence::Idle, cx);
@@ -273,7 +328,7 @@ impl AsyncWrite for Wire {
         let this = self.get_mut();
         ready!(this.poll_refusal(cx))?;
         ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
-        if this.refusal.is_some() {
+        if this.refusal.is_some() || this.phase.is_unheard() {
             ready!(this.poll_linger(cx));
         }
         Poll::Ready(Ok(()))

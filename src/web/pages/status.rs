@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 
-use crate::accounts::Envelopes;
+use crate::accounts::Keys;
 use crate::config::{Config, OperationType, Source, StepType, worker_lane};
 use crate::domain::actor::Right;
 use crate::domain::time::Timestamp;
@@ -131,8 +131,8 @@ async fn status(State(web): State<Web>, who: Signed) -> Result<Response, Failure
     }
     let head = store::chain::head(&mut tx).await?;
     let checked = checks::all(&mut tx).await?;
-    let secrets = match web.engine.db().keyring() {
-        Ok(keyring) => Some(Envelopes::count(&mut tx, keyring).await?),
+    let keys = match web.engine.db().keyring() {
+        Ok(keyring) => Some(Keys::look(&mut tx, keyring).await?),
         Err(_) => None,
     };
     let layout = list::rail(&mut tx, who.layout("Status", Section::Status).await).await?;
@@ -167,11 +167,7 @@ async fn status(State(web): State<Web>, who: Signed) -> Result<Response, Failure
             },
         },
     ];
-    facts.extend(
-        secrets
-            .filter(|secrets| secrets.all() > 0)
-            .map(|secrets| Fact::text("Stored secrets", kept(&secrets))),
-    );
+    facts.extend(keys.map(|keys| Fact::text("Secret keys", keys.told().join(" "))));
     Ok(render(&StatusPage {
         layout,
         audit: chain::facts(head.as_ref(), &checked, config.audit.verify_every.is_some(), seen),
@@ -212,15 +208,6 @@ fn reach(config: &Config) -> &'static str {
         "any address, private networks included, and over plain http: allow_private_destinations is on"
     } else {
         "public addresses, over https"
-    }
-}
-
-/// Under which keys stored secrets are, and what to do about those under another one.
-fn kept(secrets: &Envelopes) -> String {
-    let all = counted(secrets.all());
-    match secrets.left() {
-        0 => format!("{all}, under the secret key in use"),
-        left => format!("{all}, of which {} still need an older key; run dlo rotate-keys", counted(left)),
     }
 }
 

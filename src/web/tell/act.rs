@@ -64,7 +64,7 @@ pub const ACTIONS: &[(&str, &str)] = &[
     ("token_revoke", "revoked an access token"),
     ("config_change", "started with other settings"),
     ("key_change", "started with another secret key"),
-    ("chain_begin", "began the audit's chain"),
+    ("chain_begin", "began the audit's chain with what stood there"),
     ("erase", "began to erase what is known of somebody"),
     ("erased", "erased what was known of somebody"),
     ("erase_words", "erased the words of entries"),

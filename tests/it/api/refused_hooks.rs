@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::http::Method;
 use dead_letter_office::domain::actor::{Role, Scope};
 use dead_letter_office::domain::webhook::{Headers, HookOutcome};
+use dead_letter_office::engine::Engine;
 use dead_letter_office::engine::hooks::HookError;
 use dead_letter_office::store::hooks;
 use futures_util::future::join_all;
@@ -190,20 +191,26 @@ async fn junk_adds_to_a_number_and_not_to_the_database(db: TestDatabase) {
     assert_eq!(desk.app.raw().await.counts().await["hook_counts"], 1);
 }
 
+/// A delivery without any proof.
+async fn unproven(node: &Engine, address: &str) {
+    let headers = Headers::default();
+    let refused = node.hooks().prove("standard", &headers, b"{}").unwrap_err();
+    assert!(matches!(refused, HookError::Unproven(_)), "{refused:?}");
+    node.hooks().unproven("standard", &refused, address).await;
+}
+
 async fn nodes_count_together(db: TestDatabase) {
     let desk = Desk::configured(db, &sources()).await;
     let nodes = [desk.app.engine.clone(), desk.app.another_node(2).await];
     let deliver = |n: usize| {
         let node = nodes[n % 2].clone();
         async move {
-            let refused = node.hooks().receive("standard", &Headers::default(), b"{}", "203.0.113.1").await;
-            assert!(matches!(refused, Err(HookError::Unproven(_))), "{refused:?}");
+            unproven(&node, "203.0.113.1").await;
         }
     };
     join_all((0..40).map(deliver)).await;
     desk.app.clock.advance(Duration::from_secs(1));
-    let last = nodes[1].hooks().receive("standard", &Headers::default(), b"{}", "203.0.113.2").await;
-    assert!(last.is_err());
+    unproven(&nodes[1], "203.0.113.2").await;
     let mut tx = desk.app.engine.db().read().await.unwrap();
     let rows = hooks::since(&mut tx, desk.app.now().minus(Duration::from_hours(24))).await.unwrap();
     let [row] = &rows[..] else { panic!("{rows:?}") };

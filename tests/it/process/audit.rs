@@ -105,7 +105,7 @@ async fn what_was_done_to_the_audit_is_named() {
     assert!(kept.starts_with("3:"), "{kept}");
     assert!(house.done(&["audit", "verify", "--head", &kept]).contains("whole"));
     assert_eq!(house.dlo(&["audit", "verify", "--head", "three"]).code, Some(2));
-    let other = house.dlo(&["audit", "verify", "--head", "3:00"]);
+    let other = house.dlo(&["audit", "verify", "--head", &format!("3:{}", "0".repeat(64))]);
     assert_eq!(other.code, Some(1), "{other:?}");
     assert!(other.out.contains("No. 3") && other.out.contains("not the one that was told"), "{other:?}");
 
@@ -129,6 +129,35 @@ async fn what_was_done_to_the_audit_is_named() {
     let cut = house.dlo(&["audit", "verify", "--head", &kept]);
     assert_eq!(cut.code, Some(1), "{cut:?}");
     assert!(cut.out.contains("the chain ends at No. 1") && cut.out.contains("up to No. 3"), "{cut:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chain_begins_anew_only_on_somebodys_word() {
+    let house = house("");
+    house.done(&["token", "create", "one", "--scope", "read"]);
+    let adopt = ["audit", "adopt", "--reason", "restored by hand"];
+    let whole = house.dlo(&adopt);
+    assert!(whole.code == Some(1) && whole.err.contains("nothing to link"), "{whole:?}");
+    let mut raw = raw(&house).await;
+    raw.script(SCRIPT).await;
+    raw.execute("DELETE FROM audit_chain").await;
+    for refused in [&["token", "create", "two", "--scope", "read"][..], &["serve", "--only", "engine"]] {
+        let answer = house.dlo(refused);
+        assert_eq!(answer.code, Some(1), "{answer:?}");
+        assert!(answer.err.contains("no chain") && answer.err.contains("`dlo audit adopt`"), "{answer:?}");
+    }
+    let gone = house.dlo(&["audit", "verify"]);
+    assert!(gone.code == Some(1) && gone.out.contains("1 entries and no chain"), "{gone:?}");
+    assert_eq!(house.dlo(&["audit", "adopt"]).code, Some(2));
+    assert_eq!(house.dlo(&["audit", "adopt", "--reason", " "]).code, Some(2));
+    assert!(house.done(&adopt).contains("begins with 1 entry"));
+    house.done(&["token", "create", "two", "--scope", "read"]);
+    let fine = house.done(&["audit", "verify"]);
+    assert!(
+        fine.contains("whole: 3 entries") && fine.contains("Of these, 1 had no chain until cli:"),
+        "{fine}"
+    );
+    assert!(house.done(&["audit", "export"]).contains("restored by hand"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -30,6 +30,8 @@ on_both!(
     a_busy_token_is_told_to_slow_down_and_others_are_not,
     a_busy_source_is_told_to_slow_down_and_forgers_take_nothing_from_it,
     who_guesses_is_told_to_slow_down_and_who_knows_is_not,
+    a_token_that_has_ended_is_counted_like_a_guess,
+    forged_webhooks_keep_no_proven_one_out,
     only_a_trusted_proxy_says_where_a_request_comes_from,
 );
 
@@ -274,15 +276,59 @@ async fn over(desk: &Desk, peer: &str, token: &str) -> Reply {
 async fn who_guesses_is_told_to_slow_down_and_who_knows_is_not(db: TestDatabase) {
     let desk = Desk::start(db).await;
     let token = desk.token(Scope::Read).await;
+    // This process is not shown it before.
+    let unseen = desk.token_named("unseen", Scope::Read).await;
     assert_eq!(over(&desk, "192.0.2.1", &token).await.status.as_u16(), 200);
     let guess = async || over(&desk, "192.0.2.1", &format!("Bearer {}", Uuid::new_v4())).await;
     let (taken, refused) = until_refused(guess).await;
     assert!(taken >= 20, "{taken}");
     assert_eq!(refused.json()["violated-policies"], serde_json::json!(["address"]));
     assert_eq!(over(&desk, "192.0.2.1", &token).await.status.as_u16(), 200, "who has a token goes on");
+    until_refused(guess).await;
+    assert_eq!(over(&desk, "192.0.2.1", &unseen).await.status.as_u16(), 200, "or begins");
     assert_eq!(over(&desk, "192.0.2.2", "Bearer x").await.status.as_u16(), 401, "another address");
     let (taken, _) = until_refused(async || over(&desk, "192.0.2.3", "").await).await;
     assert!(taken >= 20, "{taken}");
+}
+
+async fn a_token_that_has_ended_is_counted_like_a_guess(db: TestDatabase) {
+    let desk = Desk::start(db).await;
+    let token = desk.token(Scope::Read).await;
+    assert_eq!(over(&desk, "192.0.2.1", &token).await.status.as_u16(), 200);
+    // On another node, so that this one does not know of it.
+    let actor = Actor::Cli { user: "root".into() };
+    let by = By { actor: &actor, origin: "cli" };
+    accounts::revoke_token(desk.app.engine.db(), desk.app.engine.ambient(), "read", &by).await.unwrap();
+    let believed = async {
+        while over(&desk, "192.0.2.1", &token).await.status.as_u16() == 200 {
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(PATIENCE, believed).await.expect("it ends within a second");
+    let (taken, refused) = until_refused(async || over(&desk, "192.0.2.1", &token).await).await;
+    assert!(taken >= 10, "{taken}");
+    assert_eq!(refused.json()["violated-policies"], serde_json::json!(["address"]));
+}
+
+async fn forged_webhooks_keep_no_proven_one_out(db: TestDatabase) {
+    const EVENT: &str = r#"{"type":"invoice.paid","data":{"object":{"order_id":"1","customer_id":"C-7"}}}"#;
+    let desk = Desk::configured(db, &sources()).await;
+    let peer: SocketAddr = "192.0.2.1:4711".parse().unwrap();
+    let deliver = async |hook: &Hook| {
+        let mut request = hook.request();
+        request.extensions_mut().insert(ConnectInfo(peer));
+        desk.send(request).await
+    };
+    let forged = Hook::standard(b"nobody's", "f", desk.seconds(), EVENT);
+    let (taken, refused) = until_refused(async || deliver(&forged).await).await;
+    assert!(taken >= 20, "{taken}");
+    assert_eq!(refused.json()["violated-policies"], serde_json::json!(["address"]));
+    let counted = desk.app.raw().await.number("SELECT CAST(sum(count) AS BIGINT) FROM hook_counts").await;
+    assert_eq!(usize::try_from(counted).unwrap(), taken, "and what came too often is not written down");
+    for id in ["1", "2"] {
+        assert_eq!(deliver(&Hook::standard(NEW, id, desk.seconds(), EVENT)).await.status.as_u16(), 200);
+        until_refused(async || deliver(&forged).await).await;
+    }
 }
 
 async fn only_a_trusted_proxy_says_where_a_request_comes_from(db: TestDatabase) {

@@ -15,6 +15,7 @@ use crate::support::desk::{Desk, PASSWORD};
 on_both!(
     the_right_password_opens_and_every_other_answer_is_the_same,
     guesses_have_to_wait_longer_and_longer,
+    nobody_keeps_somebody_else_out,
     many_at_once_are_many_and_every_node_counts_them,
     one_address_cannot_try_many_names,
     those_who_know_their_password_never_wait,
@@ -95,9 +96,46 @@ async fn guesses_have_to_wait_longer_and_longer(db: TestDatabase) {
     desk.nobody().sign_in("olga", "a slip").await.expect(422);
 }
 
+async fn nobody_keeps_somebody_else_out(db: TestDatabase) {
+    let desk = Desk::start(db).await;
+    let mut anton = desk.signed_in(Role::Approver).await;
+    // Whoever knows the name guesses on and on.
+    for _ in 0..5 {
+        tried(&desk, "approver", "192.0.2.66").await.unwrap();
+    }
+    assert!(tried(&desk, "approver", "192.0.2.66").await.is_err());
+    // The one whose name it is comes in from where they are, and shows again who they are.
+    desk.nobody().sign_in("approver", PASSWORD).await.location();
+    desk.app.clock.advance(Duration::from_mins(6));
+    let wrong = [("next", "/people"), ("password", "a slip")];
+    anton.post("/confirm", &wrong).await.expect(422);
+    let right = [("next", "/people"), ("password", PASSWORD)];
+    assert_eq!(anton.post("/confirm", &right).await.location(), "/people");
+    // A name that was made up to be counted as another one's is not.
+    for _ in 0..5 {
+        tried(&desk, "from 192.0.2.9 approver", "192.0.2.67").await.unwrap();
+        tried(&desk, "192.0.2.9 approver", "192.0.2.67").await.unwrap();
+    }
+    tried(&desk, "approver", "192.0.2.9").await.unwrap();
+    // Many networks together wait as well, each before it has had its own tries.
+    let mut guesses = 0;
+    while tried(&desk, "approver", &format!("198.51.100.{guesses}")).await.is_ok() {
+        guesses += 1;
+        assert!(guesses < 101, "a name has a limit of its own");
+    }
+    assert!(guesses > 80, "{guesses}");
+    assert_eq!(tried(&desk, "another", "198.51.100.1").await, Ok(()));
+    desk.app.clock.advance(Duration::from_mins(6));
+    tried(&desk, "approver", "203.0.113.1").await.unwrap();
+    assert!(tried(&desk, "approver", "203.0.113.2").await.is_err());
+    assert_eq!(anton.post("/confirm", &right).await.location(), "/people");
+    desk.app.clock.advance(Duration::from_mins(1));
+    desk.nobody().sign_in("approver", PASSWORD).await.location();
+}
+
 /// A try at the password of this name from this address: how long to wait first.
 async fn tried(desk: &Desk, name: &str, address: &str) -> Result<(), Duration> {
-    let it = Try { what: What::Password, name, address };
+    let it = Try { what: What::Password, purpose: Purpose::SignIn, name, address };
     match tries::begin(desk.app.engine.db(), desk.app.engine.ambient(), &it).await {
         Ok(()) => Ok(()),
         Err(AccountError::Later(wait)) => Err(wait),
@@ -150,7 +188,7 @@ async fn those_who_know_their_password_never_wait(db: TestDatabase) {
     let db = desk.app.engine.db();
     for _ in 0..60 {
         tried(&desk, "olga", "::1").await.unwrap();
-        let it = Try { what: What::Password, name: "olga", address: "::1" };
+        let it = Try { what: What::Password, purpose: Purpose::SignIn, name: "olga", address: "::1" };
         tries::succeeded(db, &it).await.unwrap();
     }
 }
@@ -191,7 +229,7 @@ async fn whoever_has_a_session_cannot_guess_the_password_either(db: TestDatabase
     let sent: Vec<(&str, &str)> = sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let later = anton.post(&path, &sent).await.expect(429);
     assert!(later.words().contains("There were too many tries."), "{}", later.words());
-    desk.nobody().sign_in("approver", PASSWORD).await.expect(429);
+    desk.nobody().sign_in("approver", PASSWORD).await.location();
     assert!(desk.app.thread(operation).await.audit.is_empty());
     desk.app.clock.advance(Duration::from_secs(1));
     assert_eq!(anton.post(&path, &sent).await.location(), format!("/dead-letters/{letter}"));
@@ -204,19 +242,27 @@ async fn codes_are_counted_apart_from_passwords(db: TestDatabase) {
     }
     assert!(tried(&desk, "olga", "::1").await.is_err());
     let (db, ambient) = (desk.app.engine.db(), desk.app.engine.ambient());
-    let code = Try { what: What::Code, name: "olga", address: "::1" };
-    for _ in 0..5 {
-        tries::begin(db, ambient, &code).await.unwrap();
+    for purpose in [Purpose::SignIn, Purpose::Confirm] {
+        // From wherever they come: there is no code without the password or a session.
+        let code = |n| Try {
+            what: What::Code,
+            purpose,
+            name: "olga",
+            address: if n % 2 == 0 { "::1" } else { "192.0.2.1" },
+        };
+        for n in 0..5 {
+            tries::begin(db, ambient, &code(n)).await.unwrap();
+        }
+        let sixth = tries::begin(db, ambient, &code(5)).await;
+        assert!(matches!(sixth, Err(AccountError::Later(_))), "{sixth:?}");
     }
-    let sixth = tries::begin(db, ambient, &code).await;
-    assert!(matches!(sixth, Err(AccountError::Later(_))), "{sixth:?}");
 }
 
 async fn what_was_typed_as_a_name_is_not_kept(db: TestDatabase) {
     let desk = Desk::start(db).await;
     desk.nobody().sign_in("planted-in-the-name", "planted-in-the-password").await.expect(422);
     let dump = desk.app.raw().await.dump().await;
-    assert_eq!(dump.iter().filter(|(table, _)| table == "tries").count(), 2);
+    assert_eq!(dump.iter().filter(|(table, _)| table == "tries").count(), 3);
     for planted in ["planted-in-the-name", "planted-in-the-password"] {
         let hexadecimal: String = planted.bytes().map(|byte| format!("{byte:02x}")).collect();
         for (table, row) in &dump {
@@ -233,6 +279,6 @@ async fn old_tries_are_forgotten(db: TestDatabase) {
     let engine = &desk.app.engine;
     let mut round = Round::begin(engine.db(), engine.config(), engine.ambient()).await.unwrap();
     while round.as_mut().expect("it is due").step().await.unwrap().is_some() {}
-    // Those of the second name, and the address that both share.
-    assert_eq!(desk.app.raw().await.number("SELECT count(*) FROM tries").await, 2);
+    // Those of the second name, here and everywhere, and the address that both share.
+    assert_eq!(desk.app.raw().await.number("SELECT count(*) FROM tries").await, 3);
 }

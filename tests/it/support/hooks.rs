@@ -161,15 +161,19 @@ impl Hook {
         self.source = source;
         self
     }
+
+    pub(crate) fn request(&self) -> Request<Body> {
+        let mut request = Request::post(format!("/hooks/{}", self.source));
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+        }
+        request.body(Body::from(self.body.clone())).unwrap()
+    }
 }
 
 impl Desk {
     pub(crate) async fn deliver(&self, hook: &Hook) -> Reply {
-        let mut request = Request::post(format!("/hooks/{}", hook.source));
-        for (name, value) in &hook.headers {
-            request = request.header(*name, value);
-        }
-        self.send(request.body(Body::from(hook.body.clone())).unwrap()).await
+        self.send(hook.request()).await
     }
 
     /// The clock's reading in seconds since 1970, as senders write it.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use uuid::Uuid;
 
-use super::{Fault, FaultKind, NAMED, Outcome, entry, moved};
+use super::{Adopted, Fault, FaultKind, NAMED, Outcome, entry, moved};
 use crate::domain::chain::{ChainKey, START, erased};
 use crate::domain::key::hex;
 use crate::domain::keyring::Keyring;
@@ -140,6 +140,10 @@ impl<'a> Walk<'a> {
             None => self.outcome.erased += 1,
             Some(_) => {}
         }
+        if row.action == chain::BEGIN {
+            let (entries, at, actor) = (walked.seq - 1, row.at, row.actor.clone());
+            self.outcome.adopted = Some(Adopted { entries, at, actor });
+        }
         if walked.erased.is_some() && walked.erased != listed.map(erased) {
             let words = "the list of the entries whose words it erased was altered";
             self.outcome.fault(FaultKind::ErasureAltered, Some(&walked), words);
@@ -180,8 +184,8 @@ impl<'a> Walk<'a> {
         }
         if self.seq == 0 && count > 0 {
             let words = format!(
-                "{count} entries and no chain; when they are from before this version, one start of `dlo serve` \
-                 links them, and else the chain was removed"
+                "{count} entries and no chain: it was removed, unless this database is from before there was one; \
+                 then `dlo audit adopt` begins it"
             );
             self.outcome.fault(FaultKind::NoChain, None, words);
             return std::mem::take(&mut self.outcome);

@@ -1,8 +1,10 @@
 //! One chain through erasures, upgrades, nodes and keys.
 
 use dead_letter_office::domain::keyring::{Keyring, SecretKey};
+use dead_letter_office::engine::journal::anchor::Anchor;
+use dead_letter_office::engine::journal::start::{adopt, started};
 use dead_letter_office::engine::journal::verify::{FaultKind, verify};
-use dead_letter_office::store::{Commit, Db, audit, chain};
+use dead_letter_office::store::{Commit, Db, StoreError, audit, chain, checks};
 use uuid::Uuid;
 
 use super::{at, entries, fault, found, row, unguarded, walk, write};
@@ -12,7 +14,9 @@ use crate::support::ledger::Raw;
 
 on_both!(
     erased_words_are_told_from_lost_ones,
-    entries_from_before_the_chain_are_adopted,
+    entries_from_before_the_chain_are_adopted_on_somebodys_word,
+    a_removed_chain_is_not_made_anew,
+    a_chain_that_lost_a_told_head_is_an_alarm,
     two_nodes_keep_one_chain,
     entries_under_an_older_key_are_verified_with_it,
 );
@@ -61,7 +65,7 @@ async fn erased_words_are_told_from_lost_ones(db: TestDatabase) {
     assert_eq!(found(&app).await, [fault(FaultKind::WordsGone, 3, "act_2")]);
 }
 
-async fn entries_from_before_the_chain_are_adopted(db: TestDatabase) {
+async fn entries_from_before_the_chain_are_adopted_on_somebodys_word(db: TestDatabase) {
     let app = TestApp::start(db).await;
     let mut raw = app.raw().await;
     // As the migration leaves an older database.
@@ -81,16 +85,96 @@ async fn entries_from_before_the_chain_are_adopted(db: TestDatabase) {
         .await;
     }
     assert_eq!(walk(&app).await.faults[0].kind, FaultKind::NoChain);
-    write(app.engine.db(), app.engine.ambient(), "new").await;
+    let (db, ambient) = (app.engine.db(), app.engine.ambient());
+    let mut tx = db.begin().await.unwrap();
+    audit::insert(&mut tx, &row(ambient, "new")).await.unwrap();
+    let refused = tx.commit(Commit::Action).await.unwrap_err();
+    assert!(refused.to_string().contains("`dlo audit adopt`"), "{refused}");
+    assert_eq!(raw.number("SELECT count(*) FROM audit").await, 300);
+
+    assert_eq!(adopt(db, ambient, "cli:root", "here", "the upgrade").await.unwrap(), 300);
+    assert_eq!(adopt(db, ambient, "cli:root", "here", "again").await.unwrap(), 0, "only once");
+    write(db, ambient, "new").await;
     let outcome = walk(&app).await;
     assert_eq!((outcome.faults, outcome.links), (vec![], 302));
+    let adopted = outcome.adopted.expect("it is said");
+    assert_eq!((adopted.entries, adopted.at, adopted.actor.as_str()), (300, app.now(), "cli:root"));
     let order = "SELECT a.action FROM audit_chain l JOIN audit a ON a.id = l.audit_id WHERE l.seq IN (1, 2, 300, 301, 302) \
                  ORDER BY l.seq";
     assert_eq!(raw.texts(order).await, ["old_299", "old_298", "old_0", "chain_begin", "new"]);
     let said = raw
-        .texts("SELECT detail FROM audit_words JOIN audit ON id = audit_id WHERE action = 'chain_begin'")
+        .texts("SELECT reason || ': ' || detail FROM audit_words JOIN audit ON id = audit_id WHERE action = 'chain_begin'")
         .await;
-    assert_eq!(said, ["300 entries from before the chain stand at its beginning"]);
+    assert_eq!(said, ["the upgrade: 300 entries from before the chain stand at its beginning"]);
+}
+
+async fn a_removed_chain_is_not_made_anew(db: TestDatabase) {
+    let app = entries(db, 3).await;
+    let mut raw = unguarded(&app).await;
+    at(&mut raw, 2, "UPDATE audit SET actor = 'nobody' WHERE id = @").await;
+    at(&mut raw, 3, "DELETE FROM audit WHERE id = @").await;
+    raw.execute("DELETE FROM audit_chain").await;
+    let (db, ambient) = (app.engine.db(), app.engine.ambient());
+    let mut tx = db.begin().await.unwrap();
+    audit::insert(&mut tx, &row(ambient, "next")).await.unwrap();
+    assert!(matches!(tx.commit(Commit::Action).await, Err(StoreError::NoChain)));
+    // Nor by a start, an erasure or another node.
+    let config = app.engine.config();
+    assert!(matches!(started(db, config, ambient, "cli:root", "here").await, Err(StoreError::NoChain)));
+    let ids = [Uuid::nil()];
+    let mut tx = db.begin().await.unwrap();
+    audit::erase_words(&mut tx, &ids, &row(ambient, "erase_words")).await.unwrap();
+    assert!(matches!(tx.commit(Commit::Action).await, Err(StoreError::NoChain)));
+    assert_eq!(raw.number("SELECT count(*) FROM audit_chain").await, 0);
+    assert_eq!(walk(&app).await.faults[0].kind, FaultKind::NoChain);
+}
+
+async fn a_chain_that_lost_a_told_head_is_an_alarm(db: TestDatabase) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("heads");
+    let app = TestApp::configured(db, &format!("[audit]\nanchor_file = \"{}\"", path.display())).await;
+    let (db, ambient) = (app.engine.db(), app.engine.ambient());
+    let anchor = async || {
+        let mut anchor = Anchor::new(db.clone(), app.engine.config(), ambient.clone());
+        anchor.recall().await.unwrap();
+        anchor
+    };
+    let alarm = async || {
+        let mut tx = db.read().await.unwrap();
+        let all = checks::all(&mut tx).await.unwrap();
+        all.into_iter().find(|check| check.name == checks::VERIFY).and_then(|check| check.failure)
+    };
+    let mut running = anchor().await;
+    for action in ["one", "two", "three"] {
+        write(db, ambient, action).await;
+        running.tell().await.unwrap();
+    }
+    anchor().await.tell().await.unwrap();
+    assert_eq!(alarm().await, None);
+    let mut raw = unguarded(&app).await;
+    let cut = async |raw: &mut Raw| {
+        at(raw, 3, "DELETE FROM audit WHERE id = @").await;
+        raw.execute("DELETE FROM audit_chain WHERE seq = 3").await;
+    };
+    // A process that runs meanwhile, and one that starts later, also when something came in its place.
+    cut(&mut raw).await;
+    running.tell().await.unwrap();
+    let words = alarm().await.expect("an alarm");
+    assert!(words.starts_with("No. 3: the chain does not hold the head"), "{words}");
+    raw.execute("DELETE FROM audit_checks").await;
+    std::fs::write(
+        &path,
+        std::fs::read_to_string(&path).unwrap().lines().take(3).collect::<Vec<_>>().join("\n"),
+    )
+    .unwrap();
+    write(db, ambient, "instead").await;
+    anchor().await.tell().await.unwrap();
+    assert!(alarm().await.is_some());
+    // It goes on until somebody has looked, and with nothing left at all.
+    raw.execute("DELETE FROM audit_checks").await;
+    raw.execute("DELETE FROM audit_chain").await;
+    running.tell().await.unwrap();
+    assert!(alarm().await.is_some());
 }
 
 async fn two_nodes_keep_one_chain(db: TestDatabase) {

@@ -63,6 +63,7 @@ async fn pages_tell_how_the_chain_stands(db: TestDatabase) {
         section.contains("Entries in its chain 2") && section.contains("Chain verified not yet: it begins"),
         "{section}"
     );
+    assert!(status.words().contains("Nothing stored needs another key."), "{}", status.words());
     let audit = vera.get("/audit").await.expect(200);
     assert!(audit.first("table.audit tbody tr").contains("No. 2"), "{}", audit.words());
     let db = desk.app.engine.db();
