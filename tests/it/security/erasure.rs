@@ -3,13 +3,11 @@
 
 use dead_letter_office::demo::destination::Behaviour;
 use dead_letter_office::domain::actor::Role;
-use dead_letter_office::domain::chain::{ChainKey, Facts};
-use dead_letter_office::domain::filter::{AuditFilter, Page};
 use dead_letter_office::engine::accept::Accepted;
 use dead_letter_office::engine::actions::{self, ActionError, Request};
 use dead_letter_office::engine::erasure::{self, Subject, Survey};
 use dead_letter_office::engine::handling;
-use dead_letter_office::store::audit;
+use dead_letter_office::engine::journal::verify::verify;
 use uuid::Uuid;
 
 use crate::support::app::person;
@@ -153,45 +151,9 @@ async fn nothing_of_the_person_is_left_and_what_became_of_it_is(db: TestDatabase
     desk.app.run_until_idle().await;
     assert_eq!(desk.app.destination.effects().len(), effects);
     assert!(desk.app.thread(other).await.payload.is_some());
-    chain_is_whole(&desk).await;
-}
-
-/// Each link authenticates its entry, its words where they are left, and the link before.
-async fn chain_is_whole(desk: &Desk) {
-    let mut tx = desk.app.engine.db().read().await.unwrap();
-    let page = Page { limit: 200, cursor: None };
-    let mut entries = audit::list(&mut tx, &AuditFilter::default(), page).await.unwrap().items;
-    entries.sort_by_key(|entry| entry.link.as_ref().map(|link| link.seq));
-    let key = ChainKey::of(desk.app.engine.db().keyring().unwrap().current());
-    let (mut before, mut gone) = (Vec::new(), 0);
-    for (seq, entry) in (1..).zip(&entries) {
-        let link = entry.link.as_ref().expect("every entry is linked");
-        assert_eq!(link.seq, seq);
-        let row = &entry.row;
-        let facts = Facts {
-            seq,
-            id: row.id,
-            at: row.at,
-            actor: &row.actor,
-            action: &row.action,
-            operation_id: row.operation_id,
-            dead_letter_id: row.dead_letter_id,
-            subject: row.subject.as_deref(),
-            result: &row.result,
-            origin: &row.origin,
-            words: &link.words,
-            erased: link.erased.as_deref(),
-        };
-        assert_eq!(key.link(&before, &facts), link.mac, "{:?}", entry.row);
-        match &link.salt {
-            Some(salt) => {
-                assert_eq!(key.words(salt, entry.row.reason.as_deref(), &entry.row.detail), link.words);
-            }
-            None => gone += 1,
-        }
-        before = link.mac.clone();
-    }
-    assert!(entries.len() > 5 && gone > 2, "{gone} of {}", entries.len());
+    let outcome = verify(desk.app.engine.db(), vec![]).await.unwrap();
+    assert_eq!(outcome.faults, []);
+    assert!(outcome.links > 5 && outcome.erased > 2, "{} of {}", outcome.erased, outcome.links);
 }
 
 async fn what_is_not_settled_is_named_and_stays(db: TestDatabase) {
