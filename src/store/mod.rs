@@ -4,6 +4,9 @@
 //! One text of SQL serves SQLite and PostgreSQL. Where a statement must differ, it says why where
 //! it stands.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -202,11 +205,21 @@ impl From<Pools> for Db {
     }
 }
 
+/// Makes a new database's file readable for its owner alone, which SQLite's other files follow: payloads
+/// in it are not encrypted. Why it cannot be made is told by whoever opens it next.
+fn own(file: &Path) {
+    if file.parent().is_some_and(Path::is_dir) {
+        let _ = OpenOptions::new().create_new(true).write(true).mode(0o600).open(file);
+    }
+}
+
 impl Db {
     /// Opens, and for SQLite creates, the database at an address.
     pub async fn open(address: &str) -> Result<Self, StoreError> {
         if address.starts_with("sqlite:") {
-            let options = SqliteConnectOptions::from_str(address)?
+            let options = SqliteConnectOptions::from_str(address)?;
+            own(options.get_filename());
+            let options = options
                 .create_if_missing(true)
                 .journal_mode(SqliteJournalMode::Wal)
                 .synchronous(SqliteSynchronous::Full)

@@ -97,6 +97,7 @@ pub(super) fn audit(w: &Words) -> AuditPage {
         lacks: None,
         filter: vec![("actor", w.t("anna.k"))],
         chain: w.some("Verified 4 min ago up to No. 18,204: each entry fits."),
+        broken: w.some("This record was tampered with, or a key is missing. Found 4 min ago: No. 7."),
         actor: Field::of(w.t("")),
         operation: Field::of(w.t("")),
         from: Field::of("2026-11-22"),

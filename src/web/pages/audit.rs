@@ -74,9 +74,11 @@ async fn index(State(web): State<Web>, who: Signed, RawQuery(query): RawQuery) -
         present(entry, mask, &names, seen)
     };
     let pairs = asked.pairs();
+    let (chain, broken) = chain::verified(&checked, seen.now);
     Ok(render(&AuditPage {
         layout,
-        chain: chain::verified(&checked, seen.now),
+        chain,
+        broken,
         actor: Field::of(asked.filter.actor.clone().unwrap_or_default()),
         operation: Field::of(asked.operation.clone().unwrap_or_default()),
         from: Field::of(asked.from.clone()),
@@ -217,8 +219,10 @@ fn chip(pairs: &[(&'static str, String)], name: &str, value: &str) -> Chip {
 pub struct AuditPage {
     /// Around it.
     pub layout: Layout,
-    /// How the last verification went; absent while there was none.
+    /// How the last verification went; absent while there was none, or where it found something.
     pub chain: Option<String>,
+    /// What it found.
+    pub broken: Option<String>,
     /// Person or token, as typed.
     pub actor: Field,
     /// Operation id or key, as typed.

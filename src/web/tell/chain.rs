@@ -16,20 +16,24 @@ fn of<'a>(checked: &'a [Check], name: &str) -> Option<&'a Check> {
     checked.iter().find(|check| check.name == name)
 }
 
-/// How the last verification went, in a sentence; absent while there was none.
-pub fn verified(checked: &[Check], now: Timestamp) -> Option<String> {
-    let check = of(checked, checks::VERIFY)?;
+/// How the last verification went: in a sentence where each entry fits, as a warning where one does not;
+/// neither while there was none.
+pub fn verified(checked: &[Check], now: Timestamp) -> (Option<String>, Option<String>) {
+    let Some(check) = of(checked, checks::VERIFY) else { return (None, None) };
     match (check.failed_at, check.at, check.seq) {
-        (Some(at), _, _) => Some(format!(
-            "A verification {} ago found entries that do not fit. `dlo audit verify` names them.",
-            coarse(now.since(at))
-        )),
-        (None, Some(at), Some(seq)) => Some(format!(
-            "Verified {} ago up to No. {}: each entry fits.",
-            coarse(now.since(at)),
-            number(seq)
-        )),
-        _ => None,
+        (Some(at), _, _) => {
+            let why = check.failure.as_deref().unwrap_or("entries do not fit");
+            let ago = coarse(now.since(at));
+            (
+                None,
+                Some(format!("This record was tampered with, or a key is missing. Found {ago} ago: {why}.")),
+            )
+        }
+        (None, Some(at), Some(seq)) => {
+            let ago = coarse(now.since(at));
+            (Some(format!("Verified {ago} ago up to No. {}: each entry fits.", number(seq))), None)
+        }
+        _ => (None, None),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is kept beside the ledger, and the database itself.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use dead_letter_office::demo::destination::Behaviour;
@@ -167,4 +168,17 @@ async fn reports_tell_the_whole_thread(db: TestDatabase) {
     assert_eq!(report["attempts"], 2);
     assert_eq!(report["url"], format!("http://desk/operations/{id}"));
     assert!(OperationReport::one(&mut tx, Uuid::nil(), "").await.unwrap().is_none());
+}
+
+/// Payloads are not encrypted in it.
+#[tokio::test]
+async fn a_new_file_is_for_its_owner_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dlo.db");
+    let db = Db::open(&format!("sqlite:{}", path.display())).await.unwrap();
+    db.migrate().await.unwrap();
+    let files = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap());
+    let modes: Vec<(std::ffi::OsString, u32)> =
+        files.map(|file| (file.file_name(), file.metadata().unwrap().permissions().mode() & 0o777)).collect();
+    assert!(modes.len() > 1 && modes.iter().all(|(_, mode)| *mode == 0o600), "{modes:?}");
 }
