@@ -50,21 +50,23 @@ struct Depth {
     together: usize,
     /// By itself, everything else being as it should.
     alone: usize,
+    /// Of so many places, one gets strings by itself.
+    one_of: u32,
     /// Where a password is checked.
     slow: usize,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_string_in_every_place_on_sqlite() {
-    let all = Depth { together: usize::MAX, alone: 8, slow: 8 };
-    let some = Depth { together: 6, alone: 2, slow: 1 };
+    let all = Depth { together: usize::MAX, alone: 8, one_of: 1, slow: 8 };
+    let some = Depth { together: 6, alone: 2, one_of: 3, slow: 1 };
     sweep(TestDatabase::sqlite(), if in_inner_loop() { some } else { all }).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn some_strings_in_every_place_on_postgresql() {
-    let some = Depth { together: 12, alone: 3, slow: 2 };
-    let few = Depth { together: 2, alone: 1, slow: 1 };
+    let some = Depth { together: 12, alone: 3, one_of: 1, slow: 2 };
+    let few = Depth { together: 2, alone: 1, one_of: 5, slow: 1 };
     sweep(TestDatabase::postgres().await, if in_inner_loop() { few } else { some }).await;
 }
 

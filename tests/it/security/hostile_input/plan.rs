@@ -54,6 +54,9 @@ impl Sweeper {
         let every: Vec<usize> = (0..self.strings).collect();
         for place in single {
             let mut draw = self.draw(route, &place);
+            if !draw.random_ratio(1, self.depth.one_of) {
+                continue;
+            }
             let header = matches!(place, Place::Header(_));
             let count = if header { alone.div_ceil(3) } else { alone };
             for string in every.sample(&mut draw, count) {
