@@ -1,5 +1,6 @@
 //! Whole files in, configurations or mistakes out.
 
+mod audit;
 mod auth;
 mod carriers;
 mod guarantees;
