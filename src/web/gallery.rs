@@ -2,6 +2,7 @@
 //! at, and held to what must be true of any page whatever it shows.
 
 mod acts;
+mod admins;
 mod bulk;
 mod evidence;
 mod factors;
@@ -82,11 +83,14 @@ fn pages(words: &Words) -> Vec<(String, String)> {
     add("passkey", &factors::passkey(words));
     add("confirm", &factors::confirm(words, true));
     add("confirm-provider", &factors::confirm(words, false));
-    add("people", &search::people(words));
-    add("person", &search::person(words, true));
-    add("person-nowhere", &search::person(words, false));
-    add("tokens", &search::tokens(words, true));
-    add("tokens-none", &search::tokens(words, false));
+    add("people", &admins::people(words));
+    add("person", &admins::person(words, true));
+    add("person-nowhere", &admins::person(words, false));
+    add("tokens", &admins::tokens(words, true));
+    add("tokens-none", &admins::tokens(words, false));
+    for (name, page) in ["erase-nobody", "erase", "erase-found"].iter().zip(admins::erase(words)) {
+        add(name, &page);
+    }
     add("error", &acts::error(words, true));
     add("error-outside", &acts::error(words, false));
     pages

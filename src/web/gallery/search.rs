@@ -1,19 +1,14 @@
-//! What is looked up rather than worked off: operations, audit, people, status.
+//! What is looked up rather than worked off: operations, audit, status.
 
-use super::acts::sessions;
 use super::samples::{ID, Words, ago, ahead, chip, layout, select};
-use crate::domain::actor::{Right, Role, Roles, Scope};
 use crate::domain::operation::OperationState;
 use crate::domain::webhook::Scheme;
 use crate::web::listing::Pager;
-use crate::web::page::{Flash, FlashKind, Layout, Section};
+use crate::web::page::{Flash, FlashKind, Section};
 use crate::web::pages::audit::{AuditPage, AuditRow};
 use crate::web::pages::operations::{OperationRow, OperationsPage};
-use crate::web::pages::people::{OneTimeLink, PeoplePage, PersonRow, roles};
-use crate::web::pages::person::PersonPage;
 use crate::web::pages::status::{LaneRow, NodeRow, RefusedRow, SourceRow, StatusPage};
-use crate::web::pages::tokens::{TokenState, TokenView, TokensPage, scopes, spans};
-use crate::web::view::{Fact, Field, Reference, When};
+use crate::web::view::{Fact, Field, Reference};
 
 pub(super) fn operations(w: &Words, found: bool) -> OperationsPage {
     let row =
@@ -142,90 +137,6 @@ pub(super) fn audit(w: &Words) -> AuditPage {
 }
 
 /// Around a page that only admins see.
-fn admins(w: &Words, title: &str, section: Section) -> Layout {
-    let mut layout = layout(w, title, section);
-    if let Some(who) = layout.signed_in.as_mut() {
-        who.role = Role::Admin.into();
-    }
-    layout
-}
-
-pub(super) fn people(w: &Words) -> PeoplePage {
-    let night = (w.t("night-shift"), [Right::View, Right::Replay].into_iter().collect());
-    let known = Roles::with([night]);
-    let row = |name: &str, role: &str, active: bool, seen: Option<When>, own| PersonRow {
-        path: "/people/01987c3e".into(),
-        field: format!("role-{}", name.replace('.', "-")),
-        roles: roles(&known, role),
-        name: w.t(name),
-        role: known.of(role),
-        active,
-        second: active && seen.is_some(),
-        created: ago(86_400 * 40),
-        seen,
-        own,
-    };
-    PeoplePage {
-        layout: admins(w, "People", Section::People),
-        rows: vec![
-            row("anna.k", "admin", true, Some(ago(30)), true),
-            row("ben.o", "operator", true, Some(ago(90_000)), false),
-            row("carla", "night-shift", true, None, false),
-            row("old-intern", "gone", false, Some(ago(86_400 * 33)), false),
-        ],
-        link: Some(OneTimeLink { name: w.t("dora"), url: w.t("https://desk.example.com/setup/q3v0") }),
-        problem: w.some("Anna.k is the last who can sign in and manage people."),
-        name: Field::wrong(w.t("dora:x"), w.t("A name has no colons.")),
-        roles: roles(&known, "operator"),
-        elsewhere: true,
-        own_roles: vec![(w.t("night-shift"), "view, replay".into())],
-    }
-}
-
-pub(super) fn person(w: &Words, some: bool) -> PersonPage {
-    PersonPage {
-        layout: admins(w, "ben.o", Section::People),
-        back: Reference::here("People", "/people"),
-        path: "/people/01987c3e".into(),
-        name: w.t("ben.o"),
-        role: w.t("operator"),
-        active: some,
-        has_password: some,
-        created: ago(86_400 * 40),
-        seen: some.then(|| ago(90_000)),
-        sessions: if some { sessions(w) } else { Vec::new() },
-    }
-}
-
-pub(super) fn tokens(w: &Words, some: bool) -> TokensPage {
-    let row = |name: &str, scope, used, state| TokenView {
-        name: w.t(name),
-        scope,
-        by: w.t("anna.k"),
-        since: ago(86_400 * 40),
-        used,
-        state,
-    };
-    let works = |until| TokenState::Works { until, revoke: "/tokens/01987c3e/revoke".into() };
-    TokensPage {
-        layout: admins(w, "Tokens", Section::Tokens),
-        rows: if some {
-            vec![
-                row("shop", Scope::Submit, Some(ago(40)), works(Some(ahead(86_400 * 50)))),
-                row("nightly-report", Scope::Read, None, works(None)),
-                row("mailroom", Scope::Work, Some(ago(86_400 * 3)), TokenState::Lapsed(ago(86_400))),
-                row("old-shop", Scope::Operate, Some(ago(86_400 * 9)), TokenState::Revoked(ago(86_400 * 8))),
-            ]
-        } else {
-            Vec::new()
-        },
-        made: w.some("shop").map(|name| (name, w.t("dlo_q3v0Zc9m2Kf8T1xY7bLwPjR4sN6hUeAaDgMoViCyXkE"))),
-        name: Field::wrong(w.t("shop"), w.t("A token named shop exists already.")),
-        scopes: scopes(Scope::Submit),
-        spans: spans(90),
-    }
-}
-
 pub(super) fn status(w: &Words, some: bool) -> StatusPage {
     let refused = |count: &str, why: &str, seconds| RefusedRow {
         count: count.into(),

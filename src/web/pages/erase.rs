@@ -9,6 +9,7 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::get;
 
 use super::case;
+use super::confirm::{self, Asks};
 use crate::domain::actor::Right;
 use crate::engine::actions::{ActionError, Request};
 use crate::engine::erasure::{self, Subject, Survey};
@@ -34,6 +35,8 @@ pub struct ErasePage {
     pub value: Field,
     /// What was found; absent before anybody looked.
     pub found: Option<Found>,
+    /// Where the reader can show who they are first, when their sign-in is not fresh.
+    pub confirm: Option<String>,
 }
 
 /// What would go, and the form that has it go.
@@ -77,11 +80,11 @@ async fn page(
     let choice =
         |known: &str| Choice { value: known.to_owned(), words: known.to_owned(), chosen: known == name };
     let names = erasure::names(web.engine.config()).into_iter().map(choice).collect();
-    Ok(ErasePage { layout, names, value, found })
+    Ok(ErasePage { layout, names, value, found, confirm: confirm::before(web, who, PATH) })
 }
 
 async fn act(State(web): State<Web>, posted: Posted) -> Result<Response, Failure> {
-    let Posted { who, fields } = posted;
+    let Posted { mut who, fields } = posted;
     who.require(Right::Erase)?;
     let (name, value) = (fields.get("name"), fields.get("value"));
     let subject = match Subject::new(web.engine.config(), name, value) {
@@ -103,6 +106,11 @@ async fn act(State(web): State<Web>, posted: Posted) -> Result<Response, Failure
         let value = Field { value: subject.value, error: None };
         let page = page(&web, &who, &subject.name, value, Some(found)).await?;
         return Ok(render_as(status, &page));
+    }
+    let what = format!("Then what is known of this {} is erased.", subject.name);
+    let asks = Asks { action: PATH, what: &what, back: PATH };
+    if let Some(page) = confirm::fresh(&web, &mut who, &fields, &asks).await? {
+        return Ok(page);
     }
     let actor = who.actor();
     let request = Request {

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use uuid::Uuid;
 
+use super::confirm::{self, Asks};
 use crate::accounts::{self, AccountError};
 use crate::domain::actor::{Right, Scope};
 use crate::domain::time::Timestamp;
@@ -29,6 +30,8 @@ const SPANS: [(u64, &str); 5] =
 /// What is chosen at first.
 const USUAL: u64 = 90;
 
+const PATH: &str = "/tokens";
+
 /// `/tokens`
 #[derive(Template, Debug)]
 #[template(path = "pages/tokens.html")]
@@ -45,6 +48,8 @@ pub struct TokensPage {
     pub scopes: Vec<Choice>,
     /// How long it can work.
     pub spans: Vec<Choice>,
+    /// Where the reader can show who they are first, when their sign-in is not fresh.
+    pub confirm: Option<String>,
 }
 
 /// One token.
@@ -104,6 +109,7 @@ async fn page(web: &Web, who: &Signed) -> Result<TokensPage, Failure> {
         name: Field::default(),
         scopes: scopes(Scope::Submit),
         spans: spans(USUAL),
+        confirm: confirm::before(web, who, PATH),
     })
 }
 
@@ -148,13 +154,17 @@ pub fn spans(chosen: u64) -> Vec<Choice> {
 }
 
 async fn create(State(web): State<Web>, posted: Posted) -> Result<Response, Failure> {
-    let Posted { who, fields } = posted;
+    let Posted { mut who, fields } = posted;
     who.require(Right::ManageTokens)?;
     let unknown = |_| Failure::BadForm(StatusCode::UNPROCESSABLE_ENTITY);
     let scope: Scope = fields.get("scope").parse().map_err(unknown)?;
     let Some((days, _)) = SPANS.into_iter().find(|(days, _)| fields.get("days") == days.to_string()) else {
         return Err(Failure::BadForm(StatusCode::UNPROCESSABLE_ENTITY));
     };
+    let asks = Asks { action: PATH, what: "Then you see the new token.", back: PATH };
+    if let Some(page) = confirm::fresh(&web, &mut who, &fields, &asks).await? {
+        return Ok(page);
+    }
     let lasts = (days > 0).then(|| Duration::from_hours(24 * days));
     let name = fields.get("name");
     let actor = who.actor();
@@ -191,5 +201,5 @@ async fn revoke(State(web): State<Web>, Path(id): Path<String>, posted: Posted) 
     };
     web.tokens.forget();
     who.flash(true, text).await?;
-    Ok(Redirect::to("/tokens").into_response())
+    Ok(Redirect::to(PATH).into_response())
 }

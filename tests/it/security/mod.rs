@@ -22,4 +22,5 @@ mod sessions;
 mod sign_in_throttling;
 mod sso;
 mod ssrf;
+mod step_up;
 mod step_up_and_two_people;

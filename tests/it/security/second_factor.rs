@@ -1,4 +1,4 @@
-//! MFA: codes of an app, recovery codes, the half-open door, and what needs a fresh sign-in.
+//! MFA: codes of an app, recovery codes, the half-open door, and a fresh sign-in with both factors.
 
 use std::time::Duration;
 
@@ -23,7 +23,6 @@ on_both!(
     mfa_a_recovery_code_works_once,
     mfa_a_reset_link_does_not_go_around_it,
     mfa_a_role_can_demand_it,
-    mfa_what_is_grave_needs_a_fresh_sign_in,
     mfa_a_fresh_sign_in_takes_both_factors,
     mfa_an_admin_removes_what_was_lost,
     mfa_no_secret_can_be_read_in_the_database,
@@ -323,86 +322,6 @@ async fn mfa_a_role_can_demand_it(db: TestDatabase) {
         "nor can it be turned off for good"
     );
     assert_eq!(codes.len(), 10);
-}
-
-async fn mfa_what_is_grave_needs_a_fresh_sign_in(db: TestDatabase) {
-    let mut desk = Desk::start(db).await;
-    let (operation, letter) = desk.dead_letter("plain", "order-1").await;
-    let short = operation.simple().to_string()[24..].to_owned();
-    desk.signed_in(Role::Operator).await.sets_up_app().await;
-    let person = {
-        let mut tx = desk.app.engine.db().read().await.unwrap();
-        dead_letter_office::store::accounts::user_by_name(&mut tx, "operator").await.unwrap().unwrap().id
-    };
-    desk.add("boss", Role::Admin).await;
-    let over = [
-        ("mode", "new_effect"),
-        ("typed", &*short),
-        ("reason", "the customer waits"),
-        ("accept_duplicate", "true"),
-        ("action_id", "a"),
-    ];
-    let grave: [(String, &[(&str, &str)]); 7] = [
-        ("/account/second-factor/codes".to_owned(), &[]),
-        ("/account/second-factor/app/off".to_owned(), &[]),
-        ("/account/second-factor/app".to_owned(), &[]),
-        ("/account/second-factor/passkeys".to_owned(), &[("name", "key ring")]),
-        (format!("/account/second-factor/passkeys/{letter}/remove"), &[]),
-        (format!("/people/{person}/second-factor"), &[]),
-        (format!("/dead-letters/{letter}/override"), &over),
-    ];
-    let mut boss = desk.nobody();
-    boss.sign_in("boss", PASSWORD).await;
-    let csrf = boss.csrf().await;
-    let with = |fields: &[(&'static str, &str)], more: &[(&'static str, &'static str)]| {
-        let all = fields.iter().chain(more).map(|(name, value)| (*name, (*value).to_owned()));
-        all.chain([("csrf", csrf.clone())]).collect::<Vec<_>>()
-    };
-    desk.app.clock.advance(5 * MINUTE);
-    let before = business(&desk.app).await;
-    for (path, fields) in &grave {
-        let fields: Vec<(&'static str, &str)> =
-            fields.iter().map(|(name, value)| (known(name), *value)).collect();
-        let sent = with(&fields, &[]);
-        let sent: Vec<(&str, &str)> = sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let reply = boss.post_bare(path, &sent).await.expect(422);
-        assert!(reply.words().contains("Confirm that it is you"), "{path}: {}", reply.words());
-        assert_eq!(
-            reply.all(&format!("form[action=\"{path}\"]")).len(),
-            1,
-            "it goes on to where it was going"
-        );
-        for (name, value) in fields {
-            assert_eq!(reply.field(name), value, "{path}");
-        }
-    }
-    assert_eq!(business(&desk.app).await, before, "and nothing was done");
-    for (path, _) in &grave {
-        let reply = boss.post_bare(path, &[("csrf", &csrf), ("password", "not it")]).await;
-        assert!([422, 429].contains(&reply.status.as_u16()), "{path}: {}", reply.status);
-    }
-    desk.app.clock.advance(2 * MINUTE);
-    let old = boss.cookie.clone();
-    let path = format!("/people/{person}/second-factor");
-    let done = boss.post_bare(&path, &[("csrf", &csrf), ("password", PASSWORD)]).await;
-    assert_eq!(done.location(), "/people");
-    assert_ne!(boss.cookie, old, "a session under a new id");
-    let wanted = ["confirm", "second_factor_remove"];
-    let rows = on_record(&desk, "boss").await;
-    assert_eq!(rows[rows.len() - 2..].iter().map(|row| row.0.as_str()).collect::<Vec<_>>(), wanted);
-
-    desk.app.clock.advance(5 * MINUTE - Duration::from_secs(1));
-    boss.post("/account/second-factor/codes", &[]).await.expect(409);
-    desk.app.clock.advance(Duration::from_secs(1));
-    boss.post("/account/second-factor/codes", &[]).await.expect(422);
-}
-
-/// The fields that forms above have.
-fn known(name: &str) -> &'static str {
-    ["mode", "typed", "reason", "accept_duplicate", "action_id", "name"]
-        .into_iter()
-        .find(|known| *known == name)
-        .expect("a field")
 }
 
 async fn mfa_a_fresh_sign_in_takes_both_factors(db: TestDatabase) {
