@@ -296,9 +296,9 @@ async fn a_token_that_has_ended_is_counted_like_a_guess(db: TestDatabase) {
     let token = desk.token(Scope::Read).await;
     assert_eq!(over(&desk, "192.0.2.1", &token).await.status.as_u16(), 200);
     // On another node, so that this one does not know of it.
-    let actor = Actor::Cli { user: "root".into() };
-    let by = By { actor: &actor, origin: "cli" };
-    accounts::revoke_token(desk.app.engine.db(), desk.app.engine.ambient(), "read", &by).await.unwrap();
+    accounts::revoke_token(desk.app.engine.db(), desk.app.engine.ambient(), "read", &by_root())
+        .await
+        .unwrap();
     let believed = async {
         while over(&desk, "192.0.2.1", &token).await.status.as_u16() == 200 {
             sleep(Duration::from_millis(50)).await;
