@@ -231,7 +231,7 @@ impl Run {
     /// Carries it out, unless it was asked for twice at once; how it stands then.
     async fn begin(self) -> Result<Standing, ActionError> {
         if self.take().await? {
-            return Ok(Standing::Ended(self.to_the_end().await?));
+            return Ok(Standing::Ended(self.finish().await?));
         }
         let standing = standing::of(&self.gate, &self.actor, &self.action_id, &self.about).await?;
         standing.ok_or_else(broke_off)

@@ -56,7 +56,7 @@ impl Run {
     }
 
     /// Erases everything; what went.
-    pub(super) async fn to_the_end(self) -> Result<String, ActionError> {
+    pub(super) async fn finish(self) -> Result<String, ActionError> {
         let mut progress = Progress { erased: Erased::default(), said: self.gate.ambient().now() };
         let ended = self.carry_out(&mut progress).await;
         if let Err(error) = &ended {

@@ -154,7 +154,6 @@ impl Written {
                 texts: &["subject", "answer"],
                 which: "subject <> '' AND subject NOT LIKE 'erasure:%'",
                 gone: Some("subject = '', answer = ''"),
-                ..Stored::TABLE
             },
             Self::Note => Stored {
                 table: "events",
