@@ -40,13 +40,6 @@ pub async fn held(tx: &mut Tx, user: Uuid) -> Result<Held, StoreError> {
     Ok(on!(tx, c => sqlx::query_as(SQL).bind(user).fetch_one(c).await)?)
 }
 
-/// Everybody who has a second factor.
-pub async fn holders(tx: &mut Tx) -> Result<Vec<Uuid>, StoreError> {
-    const SQL: &str = "SELECT user_id FROM totps WHERE confirmed_at IS NOT NULL \
-        UNION SELECT user_id FROM passkeys";
-    Ok(on!(tx, c => sqlx::query_scalar(SQL).fetch_all(c).await)?)
-}
-
 /// Somebody's authenticator app.
 #[derive(Clone, Debug)]
 pub struct TotpRow {

@@ -50,7 +50,7 @@ async fn mfa_a_passkey_is_shown_after_the_password(db: TestDatabase) {
     assert_eq!(olga.adds(&device, "the same").await.location(), "/account/second-factor");
     let page = olga.get("/account/second-factor").await.expect(200);
     assert_eq!(page.all("tbody tr").len(), 1);
-    assert!(page.first("tbody tr").starts_with("key ring never"), "{}", page.first("tbody tr"));
+    assert!(page.first("tbody tr").starts_with("key ring last used never"), "{}", page.first("tbody tr"));
 
     let mut there = desk.nobody();
     let asked = there.is_asked().await;
@@ -59,7 +59,7 @@ async fn mfa_a_passkey_is_shown_after_the_password(db: TestDatabase) {
     assert_eq!(there.answers(&answer).await.location(), "/");
     assert!(there.is_in().await);
     let page = there.get("/account/second-factor").await.expect(200);
-    assert!(page.first("tbody tr").starts_with("key ring just now"), "{}", page.first("tbody tr"));
+    assert!(page.first("tbody tr").starts_with("key ring last used just now"), "{}", page.first("tbody tr"));
     let audit = there.get("/audit").await.expect(200);
     assert!(audit.words().contains("with the passkey key ring"), "{}", audit.words());
 
