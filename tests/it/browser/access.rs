@@ -181,7 +181,7 @@ async fn an_answer_is_where_the_keyboard_is() {
 
     browser.goto(&scene.at("resolve")).await;
     browser.fill_label("Reason", " ").await;
-    browser.click_text("button", "Close this dead letter").await;
+    browser.click_text("button", "Record as completed").await;
     broken.add("resolve", ", with problems", answered(&browser, "alert", "Nothing was changed yet").await);
 
     browser.goto(&scene.at("override")).await;

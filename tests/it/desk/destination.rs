@@ -112,8 +112,8 @@ async fn what_it_answered_is_drawn_and_counted(db: TestDatabase) {
         page.all("section[aria-labelledby=health] tbody tr").into_iter().map(|(text, _)| text).collect();
     assert_eq!(rows.len(), 2);
     assert!(
-        rows[0].starts_with("29 Nov, 21:00 2 0 0 0")
-            && rows[1].starts_with("29 Nov, 18:00 0 1 0 0 no answer"),
+        rows[0].starts_with("29 Nov, 21:00 Done 2 May have happened 0 Refused 0 Put off or not sent 0")
+            && rows[1].starts_with("29 Nov, 18:00 Done 0 May have happened 1 Refused 0 Put off or not sent 0 half within no answer"),
         "{rows:?}"
     );
 }

@@ -66,7 +66,13 @@ async fn a_type_tells_what_it_brings_about_and_what_a_duplicate_would_do(db: Tes
     assert!(retries.contains("At most 3 tries in 20 min."), "{retries}");
     let rows: Vec<String> =
         page.all("section[aria-labelledby=retries] tbody tr").into_iter().map(|(t, _)| t).collect();
-    assert_eq!(rows[1..], ["2 up to 1 min 30 s 1 min", "3 up to 2 min 1 min 30 s 3 min"]);
+    assert_eq!(
+        rows[1..],
+        [
+            "try 2 waits up to 1 min on average after 30 s at the latest after 1 min",
+            "try 3 waits up to 2 min on average after 1 min 30 s at the latest after 3 min",
+        ]
+    );
     let facts = page.first("section[aria-labelledby=facts]");
     for said in
         ["Critical", "support", "https://wiki.example.com/orders", "order:{{ payload.order_id }}", "90 days"]

@@ -137,8 +137,12 @@ async fn the_status_tells_what_waits_and_who_works(db: TestDatabase) {
         page.all("section[aria-labelledby=queues] tbody tr").into_iter().map(|(text, _)| text).collect();
     assert_eq!(
         rows,
-        ["Keyed 0 none due 0 no lease", "Lookup 0 none due 0 no lease", "Plain 1 4 min 0 no lease"]
+        [
+            "Keyed waiting 0 none due under way 0 no lease",
+            "Lookup waiting 0 none due under way 0 no lease",
+            "Plain waiting 1 longest due 4 min under way 0 no lease",
+        ]
     );
     let nodes = page.first("section[aria-labelledby=nodes] tbody tr");
-    assert!(nodes.contains("answers here") && nodes.ends_with("1 0"), "{nodes}");
+    assert!(nodes.contains("answers here") && nodes.ends_with("attempts 1 under way 0"), "{nodes}");
 }
