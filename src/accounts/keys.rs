@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::keyring::Keyring;
+use crate::domain::keyring::{Keyring, SecretKey};
 use crate::domain::words::listed;
 use crate::store::envelopes::{self, PLACES};
 use crate::store::{StoreError, Tx, chain, erasure};
@@ -41,7 +41,7 @@ impl Needs {
         match self.erased {
             0 => {}
             1 => {
-                words.push("1 erased operation is recognised by it, and else would be done again".to_owned())
+                words.push("1 erased operation is recognised by it, and else would be done again".to_owned());
             }
             n => words
                 .push(format!("{n} erased operations are recognised by it, and else would be done again")),
@@ -64,7 +64,7 @@ impl Keys {
     /// Looks through everything that a key can be needed for.
     pub async fn look(tx: &mut Tx, keyring: &Keyring) -> Result<Self, StoreError> {
         let current = keyring.current().id();
-        let older = keyring.all().skip(1).map(|key| key.id()).filter(|id| *id != current).collect();
+        let older = keyring.all().skip(1).map(SecretKey::id).filter(|id| *id != current).collect();
         let mut keys = Self { current, older, ..Self::default() };
         for place in PLACES {
             for (id, count) in envelopes::counts(tx, place).await? {
