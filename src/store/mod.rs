@@ -208,7 +208,8 @@ impl From<Pools> for Db {
 /// Makes a new database's file readable for its owner alone, which SQLite's other files follow: payloads
 /// in it are not encrypted. Why it cannot be made is told by whoever opens it next.
 fn own(file: &Path) {
-    if file.parent().is_some_and(Path::is_dir) {
+    // A database in memory has a name of another kind.
+    if !file.to_string_lossy().starts_with("file:") {
         let _ = OpenOptions::new().create_new(true).write(true).mode(0o600).open(file);
     }
 }

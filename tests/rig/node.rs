@@ -92,7 +92,13 @@ impl Node {
         let (began, url) = (Instant::now(), format!("{}/healthz", self.base_url()));
         loop {
             if let Some(status) = self.ended()? {
-                bail!("{} ended with {status} while it started; see {}", self.name, self.log().display());
+                let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+                let from = log.len().saturating_sub(2_000);
+                bail!(
+                    "{} ended with {status} while it started: {}",
+                    self.name,
+                    log.get(from..).unwrap_or(&log)
+                );
             }
             if http.get(&url).send().await.is_ok_and(|answer| answer.status().is_success()) {
                 return Ok(());

@@ -77,6 +77,13 @@ fn a_question_that_is_out_is_answered_before_a_person_vouches() {
     }
 }
 
+#[test]
+fn what_is_found_after_a_person_closed_it_changes_nothing() {
+    let refused =
+        [Move::Submit(Kind::Lookup), Move::Take(1), Move::Settle(0, End::No), Move::Resolve(0, false)];
+    agree(&[&refused[..], &[Move::Ask(0), Move::Take(1), Move::Settle(0, End::Yes)]].concat());
+}
+
 fn cases(whole: u32) -> Cases {
     Cases { cases: lives(whole), failure_persistence: None, max_shrink_iters: 400, ..Cases::default() }
 }

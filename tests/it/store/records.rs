@@ -175,6 +175,11 @@ async fn reports_tell_the_whole_thread(db: TestDatabase) {
 async fn a_new_file_is_for_its_owner_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dlo.db");
+    // As the file that `dlo init` writes names it.
+    let house = crate::process::House::empty();
+    house.done(&["init"]);
+    house.done(&["migrate"]);
+    assert_eq!(std::fs::metadata(house.path("dlo.db")).unwrap().permissions().mode() & 0o777, 0o600);
     let db = Db::open(&format!("sqlite:{}", path.display())).await.unwrap();
     db.migrate().await.unwrap();
     let files = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap());

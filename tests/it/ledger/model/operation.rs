@@ -126,6 +126,11 @@ impl Operation {
             return;
         }
         if end == End::Yes {
+            // A person closed it meanwhile, or before they asked: their word stands.
+            if task == Task::Ask && !resumes && self.letter.is_none() {
+                self.work = None;
+                return;
+            }
             return self.complete();
         }
         let counts = self.doubt_at.or(self.first_at).is_none_or(|sent| began >= sent + LEASE + TIMEOUT);
